@@ -1,0 +1,61 @@
+# Every target sets up what it needs by itself; `make help` lists them.
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+VENV := .venv/.installed
+
+# Arguments for pytest, for example: make unit ARGS="-k workqueue -x"
+ARGS ?=
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV): requirements/dev.txt pyproject.toml hack/venv
+	@hack/venv
+
+
+.PHONY: test
+test: lint unit ## Run all that needs no cluster: lint, types, layers, locks, unit tests
+
+.PHONY: lint
+lint: $(VENV) ## Check style, types, layers, locks and generated files
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python hack/lock.py check
+
+.PHONY: unit
+unit: $(VENV) ## Run the unit tests, with coverage of src
+	$(BIN)/pytest --cov --cov-report=term $(ARGS)
+
+.PHONY: e2e
+e2e: $(VENV) controlplane ## Run the end-to-end tests on a real control plane (needs Go once)
+	$(BIN)/pytest test/e2e --timeout=180 $(ARGS)
+
+
+.PHONY: fmt
+fmt: $(VENV) ## Format the code and mend what can be mended
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+.PHONY: generate
+generate: $(VENV) ## Write the generated files anew
+	@echo "nothing is generated yet"
+
+.PHONY: lock
+lock: $(VENV) ## Renew the locked versions under requirements/
+	$(BIN)/python hack/lock.py renew
+
+.PHONY: controlplane
+controlplane: $(VENV) ## Build the real control plane into the user's cache (about 12 minutes once)
+	@PYTHONPATH=hack $(BIN)/python -m controlplane
+
+.PHONY: clean
+clean: ## Remove what the other targets made in this checkout (the control plane stays in the user's cache)
+	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache dist
+	find src hack test -name __pycache__ -type d -prune -exec rm -rf {} +

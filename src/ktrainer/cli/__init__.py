@@ -1,0 +1,1 @@
+"""The commands: each turns its arguments into calls of `app`, and what comes back into words and an exit code."""

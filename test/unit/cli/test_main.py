@@ -1,0 +1,31 @@
+import subprocess
+import sys
+
+import pytest
+
+from ktrainer import __version__
+from ktrainer.cli.main import main
+
+
+def test_version_command_should_print_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version"]) == 0
+    assert capsys.readouterr().out == f"ktrainer {__version__}\n"
+
+
+def test_version_option_should_print_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"ktrainer {__version__}\n"
+
+
+def test_a_missing_command_should_be_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([])
+    assert stopped.value.code == 2
+    assert "COMMAND" in capsys.readouterr().err
+
+
+def test_the_module_should_be_the_same_program() -> None:
+    run = subprocess.run([sys.executable, "-m", "ktrainer", "version"], capture_output=True, text=True, check=True)
+    assert run.stdout == f"ktrainer {__version__}\n"
