@@ -7,12 +7,13 @@ FROM ${PYTHON_IMAGE} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
 WORKDIR /build
 # The packages first: this layer changes only when the lock does.
-COPY requirements/manager.txt requirements/manager.txt
-RUN python -m venv --without-pip /opt/ktrainer \
+COPY requirements/manager.txt requirements/build.txt requirements/
+RUN pip install --require-hashes --only-binary :all: --requirement requirements/build.txt \
+    && python -m venv --without-pip /opt/ktrainer \
     && pip --python /opt/ktrainer/bin/python install --require-hashes --only-binary :all: --requirement requirements/manager.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
-RUN pip wheel --no-deps --wheel-dir /build/dist . \
+RUN pip wheel --no-deps --no-build-isolation --wheel-dir /build/dist . \
     && pip --python /opt/ktrainer/bin/python install --no-deps --no-index /build/dist/*.whl \
     && /opt/ktrainer/bin/python -m compileall -q /opt/ktrainer/lib
 

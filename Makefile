@@ -14,6 +14,9 @@ ARGS ?=
 help: ## Show this help
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+.PHONY: venv
+venv: $(VENV) ## Make .venv with the locked packages and ktrainer itself
+
 $(VENV): requirements/dev.txt pyproject.toml hack/venv
 	@hack/venv
 

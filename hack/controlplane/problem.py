@@ -1,0 +1,47 @@
+"""What a developer can mend: an error that is one sentence, shown without a traceback."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class Problem(Exception):
+    """An error whose text says what is wrong and what to do; the programs under hack/ exit with 1 on it."""
+
+
+@contextmanager
+def writing_to(folder: Path, variable: str) -> Iterator[None]:
+    """Turn a refusal of the file system below `folder`, which `variable` moves elsewhere, into a Problem."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Problem(
+                f"no space is left on the disk of {folder}: free some, or set {variable} elsewhere."
+            ) from error
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR):
+            reason = (error.strerror or str(error)).lower()
+            raise Problem(
+                f"cannot write to {folder} ({reason}): set {variable} to a folder that you can write to."
+            ) from error
+        raise
+
+
+@contextmanager
+def told_to_the_user() -> Iterator[None]:
+    """End the program with the sentence of a Problem, or quietly after Ctrl-C."""
+    try:
+        yield
+    except Problem as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,69 @@
+"""One real cluster for the whole run, a namespace for each test.
+
+With KTRAINER_E2E_KUBECONFIG set, the cluster that it names is used, as its administrator, and left as it was.
+"""
+
+import os
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psutil
+import pytest
+
+from clusters import lifecycle
+from clusters.api import Api
+from clusters.folder import Folder
+from clusters.plan import Options
+from controlplane.build import ensure_assets
+from controlplane.product import PRODUCTS
+from support.waiting import Waiter
+
+GIVEN = os.environ.get("KTRAINER_E2E_KUBECONFIG")
+_PREFIX = "e2e-"
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Folder]:
+    """The cluster of this run; skips where a kubeconfig was given, since that one is not ours."""
+    if GIVEN:
+        pytest.skip("needs a cluster of its own, and KTRAINER_E2E_KUBECONFIG names another")
+    remove_abandoned()
+    folder = Folder.named(f"{_PREFIX}{os.getpid()}")
+    assets = ensure_assets(products=[product for product in PRODUCTS if product.name != "original"])
+    lifecycle.up(folder, assets, Options(nodes=4), lambda text: print(text, file=sys.stderr))  # noqa: T201 - progress of a slow step
+    yield folder
+    lifecycle.down(folder)
+
+
+def remove_abandoned() -> None:
+    """Remove the clusters of runs that were killed before they could do it themselves."""
+    for folder in Folder.all():
+        pid = folder.name.removeprefix(_PREFIX)
+        if folder.name.startswith(_PREFIX) and pid.isdigit() and not psutil.pid_exists(int(pid)):
+            lifecycle.down(folder)
+
+
+@pytest.fixture
+def admin(request: pytest.FixtureRequest) -> Iterator[Api]:
+    """The API server, as its administrator."""
+    path = Path(GIVEN) if GIVEN else request.getfixturevalue("cluster").kubeconfig("admin")
+    with closing(Api(path)) as api:
+        yield api
+
+
+@pytest.fixture
+def namespace(admin: Api) -> Iterator[str]:
+    """A namespace that only this test uses."""
+    name = f"e2e-{uuid.uuid4().hex[:8]}"
+    admin.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    admin.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def waiter(request: pytest.FixtureRequest, admin: Api, namespace: str) -> Waiter:
+    """Waits for what happens in the test's namespace."""
+    return Waiter(admin, namespace, None if GIVEN else request.getfixturevalue("cluster"))
