@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger(__name__)
 
 
-class TaskDied(Exception):  # noqa: N818 - an event that ended the scope, named as what happened
+class TaskDied(Exception):
     """A supervised task ended although nobody stopped it, or failed while it was being stopped."""
 
     def __init__(self, name: str, cause: BaseException | None) -> None:

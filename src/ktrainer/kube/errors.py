@@ -19,7 +19,6 @@
 
 Failures to get an answer at all are not here; they belong to the package that talks to servers.
 """
-# ruff: noqa: N818  (the names are the reasons of the Kubernetes API, which readers know)
 
 from __future__ import annotations
 
