@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from clusters import install, processes
 from clusters.api import Api, Refused
+from clusters.folder import VARIABLE
 from clusters.health import is_ready
 from clusters.kubeconfig import write_kubeconfigs
 from clusters.logs import last_lines
 from clusters.pki import Authority, service_account_keys, write_secret
 from clusters.plan import Plan, build_plan
 from clusters.wait import wait_for
-from controlplane.problem import Problem, writing_to
+from controlplane.problem import Problem, check_space, writing_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from clusters.processes import Component
     from controlplane.build import Assets
 
+SPACE_FOR_CLUSTER = 500_000_000
+"""Bytes that a cluster needs for its store and logs before anybody uses it."""
 READY_SECONDS = 90.0
 """How long one step of a start may take: far more than ever seen, so that only what hangs is given up."""
 
@@ -34,9 +37,10 @@ def up(folder: Folder, assets: Assets, options: Options, say: Callable[[str], No
 
     Raises Problem where something is in the way or a component dies; nothing is left behind then.
     """
+    check_space(folder.path, SPACE_FOR_CLUSTER, VARIABLE)
     folder.create()
     try:
-        with writing_to(folder.path, "XDG_STATE_HOME"):
+        with writing_to(folder.path, VARIABLE):
             return _Start(folder, assets, options, say).run()
     except BaseException:
         down(folder)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from controlplane.problem import Problem, writing_to
+from controlplane.problem import Problem, check_space, writing_to
 from controlplane.product import PRODUCTS
 from controlplane.store import VARIABLE, Store
 from controlplane.toolchain import Toolchain
@@ -71,7 +71,7 @@ def _fill(store: Store, missing: list[tuple[Product, list[str], list[str]]]) -> 
     to_build = [name for _, unbuilt, _ in missing for name in unbuilt]
     if to_build:
         _say(f"building {len(to_build)} programs with {toolchain.version} into {store.folder}: {', '.join(to_build)}")
-        check_space(store, toolchain)
+        _check_space(store, toolchain)
     for product, unbuilt, uncopied in missing:
         with store.filling(product) as scratch:
             _copy_manifests(store, product, uncopied, toolchain, scratch)
@@ -81,21 +81,12 @@ def _fill(store: Store, missing: list[tuple[Product, list[str], list[str]]]) -> 
                     _build(store, product, name, toolchain, scratch)
 
 
-def check_space(store: Store, toolchain: Toolchain) -> None:
-    """Raise Problem where a disk is too full for a cold build."""
-    needs = {store.folder: SPACE_FOR_PROGRAMS, **dict.fromkeys(toolchain.folders(), SPACE_FOR_GO)}
-    for folder, needed in needs.items():
-        existing = next(path for path in [folder, *folder.parents] if path.exists())
-        # Compiled packages that are there already need not be stored again: a warm cache may do with much less.
-        if folder.exists() and needed == SPACE_FOR_GO and any(folder.iterdir()):
-            needed = SPACE_FOR_PROGRAMS
-        free = shutil.disk_usage(existing).free
-        if free < needed:
-            variable = VARIABLE if folder == store.folder else "GOCACHE or GOMODCACHE"
-            raise Problem(
-                f"the build needs {needed / 1e9:.0f} GB on the disk of {folder}, {free / 1e9:.1f} GB are free: "
-                f"free some, or set {variable} elsewhere."
-            )
+def _check_space(store: Store, toolchain: Toolchain) -> None:
+    check_space(store.folder, SPACE_FOR_PROGRAMS, VARIABLE)
+    for folder in toolchain.folders():
+        # With compiled packages there already, a build may do with much less.
+        is_warm = folder.exists() and any(folder.iterdir())
+        check_space(folder, SPACE_FOR_PROGRAMS if is_warm else SPACE_FOR_GO, "GOCACHE and GOMODCACHE")
 
 
 def _copy_manifests(store: Store, product: Product, names: list[str], toolchain: Toolchain, scratch: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -32,6 +33,17 @@ def writing_to(folder: Path, variable: str) -> Iterator[None]:
                 f"cannot write to {folder} ({reason}): set {variable} to a folder that you can write to."
             ) from error
         raise
+
+
+def check_space(folder: Path, needed: int, variable: str) -> None:
+    """Raise Problem where the disk that holds `folder`, which `variable` moves elsewhere, has too few bytes free."""
+    existing = next(path for path in [folder, *folder.parents] if path.exists())
+    free = shutil.disk_usage(existing).free
+    if free < needed:
+        raise Problem(
+            f"{needed / 1e9:.1f} GB are needed on the disk of {folder}, {free / 1e9:.1f} GB are free: "
+            f"free some, or set {variable} elsewhere."
+        )
 
 
 @contextmanager

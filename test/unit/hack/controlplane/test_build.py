@@ -111,7 +111,7 @@ def test_too_little_disk_should_be_told_before_anything_is_built(
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**12, 10**12 - 10**8, 10**8))
     with pytest.raises(
-        Problem, match=r"^the build needs 1 GB on the disk of .*, 0\.1 GB are free: free some, or set XDG"
+        Problem, match=r"^1\.0 GB are needed on the disk of .*, 0\.1 GB are free: free some, or set XDG"
     ):
         ensure_assets(store, [product])
     assert go.builds == []
