@@ -27,7 +27,8 @@ def measure() -> Figure:
 async def _cycles_per_second() -> float:
     clock = SystemClock()
     limiter = ExponentialLimiter[ObjectKey](random.Random(1))
-    queue = WorkQueue[ObjectKey]("bench", limiter=limiter, clock=clock, metrics=QueueMetrics(CollectorRegistry(), clock))
+    metrics = QueueMetrics(CollectorRegistry(), clock)
+    queue = WorkQueue[ObjectKey]("bench", limiter=limiter, clock=clock, metrics=metrics)
     keys = [ObjectKey("default", f"key-{number}") for number in range(_KEYS)]
     began = time.perf_counter()
     for _ in range(_ROUNDS):
