@@ -79,6 +79,13 @@ def test_every_operation_should_be_carried_out(operation: dict[str, Any], expect
     assert apply([operation], {"l": [1, 2], "m": {"a": 1}}) == expected
 
 
+def test_a_patched_document_should_share_nothing_with_the_patch() -> None:
+    for operation in ("add", "replace"):
+        value: list[int] = []
+        apply([{"op": operation, "path": "/a", "value": value}], {"a": 0})["a"].append(1)
+        assert value == []
+
+
 @pytest.mark.parametrize(
     "operation",
     [

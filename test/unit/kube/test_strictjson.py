@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from typing import Any
 
 import orjson
@@ -119,11 +120,18 @@ def test_values_should_lie_at_most_a_hundred_levels_deep(blank: bytes) -> None:
         decode(nested(100_000, b"1", blank))
 
 
-def test_a_document_that_would_explode_when_indented_should_be_walked() -> None:
-    body = nested(90, b"[" + b",".join([b"1"] * 50_000) + b"]", b"")
-    assert decode(body) == orjson.loads(body)
+def test_a_document_that_would_explode_when_indented_should_take_little_memory() -> None:
+    wide = b"[" + b",".join([b"1"] * 200_000) + b"]"
+    body = nested(90, wide, b"")
+    tracemalloc.start()
+    try:
+        assert decode(body) == orjson.loads(body)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 * 2**20
     with pytest.raises(StrictJsonError, match="nested"):
-        decode(nested(150, b"[" + b",".join([b"1"] * 50_000) + b"]", b""))
+        decode(nested(150, wide, b""))
 
 
 @pytest.mark.parametrize(
