@@ -11,7 +11,7 @@ from support.cases import cases
 from support.jsonvalues import OBJECTS, VALUES
 
 
-@settings(max_examples=cases(4_000))
+@settings(max_examples=cases(2_000))
 @given(VALUES, VALUES)
 def test_applying_a_difference_should_give_the_new_document(old: Any, new: Any) -> None:
     before, after = copy_of(old), copy_of(new)
@@ -128,7 +128,7 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
-@settings(max_examples=cases(4_000))
+@settings(max_examples=cases(2_000))
 @given(OBJECTS, OBJECTS)
 def test_applying_a_merge_difference_should_give_the_new_document(old: dict[str, Any], new: dict[str, Any]) -> None:
     old, new = without_nulls(old), without_nulls(new)

@@ -158,7 +158,7 @@ def test_equality_should_look_at_the_value_only() -> None:
     assert Quantity.parse("1000Mi") < Quantity.parse("1Gi") <= Quantity.parse("1024Mi")
 
 
-@settings(max_examples=cases(4_000))
+@settings(max_examples=cases(2_000))
 @given(QUANTITIES)
 def test_any_quantity_should_survive_its_spelling(quantity: Quantity) -> None:
     spelled = str(quantity)
@@ -167,7 +167,7 @@ def test_any_quantity_should_survive_its_spelling(quantity: Quantity) -> None:
     assert "." not in spelled
 
 
-@settings(max_examples=cases(4_000))
+@settings(max_examples=cases(2_000))
 @given(QUANTITIES, QUANTITIES)
 def test_order_should_survive_spelling(left: Quantity, right: Quantity) -> None:
     assert (left < right) == (Quantity.parse(str(left)) < Quantity.parse(str(right)))

@@ -48,7 +48,7 @@ DOCUMENTS: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(max_examples=cases(4_000))
+@settings(max_examples=cases(2_000))
 @given(DOCUMENTS, st.sampled_from([":", " : "]))
 def test_exactly_the_documents_with_duplicate_keys_should_be_refused(document: Any, separator: str) -> None:
     text = text_of(document, separator)
