@@ -32,7 +32,6 @@ schedules = st.lists(
 )
 sleeps = st.sampled_from([(), (0,), (0, 0), (1,), (0, 2)])
 
-
 _Ts = TypeVarTuple("_Ts")
 
 
