@@ -1,4 +1,7 @@
-"""How many cases a property runs: a share on a laptop, all of them with KTRAINER_PROPERTIES=full."""
+"""How many cases a property runs: a share on a laptop, all of them with KTRAINER_PROPERTIES=full.
+
+The full count takes minutes, so give pytest a --timeout that allows for it.
+"""
 
 from __future__ import annotations
 

@@ -201,8 +201,7 @@ async def _loose_ends_check() -> AsyncIterator[None]:
     loop.set_exception_handler(record)
     yield
     # Connections that were just closed and tasks that were just cancelled get the passes that they need to end.
-    if isinstance(loop, VirtualTimeLoop):
-        await settle()
+    await (settle() if isinstance(loop, VirtualTimeLoop) else asyncio.sleep(IN_FLIGHT_SECONDS))
     leaked = asyncio.all_tasks() - {asyncio.current_task()}
     if leaked:
         pytest.fail("the test leaves tasks behind: " + "; ".join(_describe(task) for task in leaked))

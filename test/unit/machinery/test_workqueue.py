@@ -113,6 +113,17 @@ async def test_raising_a_priority_should_move_the_key_to_the_end_of_the_new_one(
     assert await get_ready(queue) == ["a", "low", "b"]
 
 
+async def test_a_place_that_was_given_up_should_not_count_any_more(queue: WorkQueue[str]) -> None:
+    queue.add("a", priority=LOW_PRIORITY)
+    queue.add("b", priority=LOW_PRIORITY)
+    queue.add("a")
+    assert await queue.get() == ("a", 0)
+    queue.add("a", priority=LOW_PRIORITY)
+    assert await get_ready(queue) == ["b"]
+    queue.done("a")
+    assert await get_ready(queue) == ["a"]
+
+
 async def test_lowering_a_priority_should_do_nothing(queue: WorkQueue[str]) -> None:
     queue.add("a", priority=5)
     queue.add("b", priority=5)
