@@ -260,5 +260,9 @@ class Client:
 
 def _query(*parameters: tuple[str, str]) -> str:
     """The query of a URL, of those parameters that are not empty."""
-    parts = [f"{name}={quote(value, safe='')}" for name, value in parameters if value]
+    parts = [f"{name}={_quoted(value)}" for name, value in parameters if value]
     return "?" + "&".join(parts) if parts else ""
+
+
+def _quoted(value: str) -> str:
+    return value if value.isalnum() and value.isascii() else quote(value, safe="")

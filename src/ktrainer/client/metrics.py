@@ -48,7 +48,7 @@ class ClientMetrics:
         )
         self._throttled = Histogram(
             "rest_client_rate_limiter_duration_seconds",
-            "Time that requests waited for the client's own rate limit.",
+            "Time that requests waited for the client's own rate limit, of those that had to wait.",
             by_verb,
             registry=registry,
             buckets=_SECONDS,
@@ -95,7 +95,7 @@ class ClientMetrics:
         self._verb_series[method][0].observe(seconds)
 
     def throttled(self, method: str, seconds: float) -> None:
-        """Record how long a request had to wait on our side before it left."""
+        """Record how long a request had to wait on our side before it left; those that did not wait are not counted."""
         self._verb_series[method][1].observe(seconds)
 
     def retried(self, method: str, code: str) -> None:

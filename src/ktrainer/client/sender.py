@@ -63,7 +63,8 @@ class Sender:
         """
         retries = Retries(repeatable=repeatable, random=self._random)
         while True:
-            self._metrics.throttled(request.method, await self._throttle.wait(kind))
+            if waited := await self._throttle.wait(kind):
+                self._metrics.throttled(request.method, waited)
             if fence is not None:
                 fence()
             sent_at = self._clock.monotonic()
