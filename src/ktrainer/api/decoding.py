@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -65,16 +66,17 @@ def _wrong_type(name: str) -> Callable[[Path, object, dict[str, Any]], FieldErro
     return lambda path, value, context: fields.invalid(path, value, f"must be of type {name}")
 
 
+def _unsupported(path: Path, value: object, context: dict[str, Any]) -> FieldError:
+    # Pydantic tells the values only as text: 'A', 'B' or 'C'.
+    return fields.not_supported(path, value, re.findall("'([^']*)'", context["expected"]))
+
+
 _DESCRIBED: Final[dict[str, Callable[[Path, Any, dict[str, Any]], FieldError]]] = {
     "missing": lambda path, value, context: fields.required(path),
     "extra_forbidden": lambda path, value, context: fields.forbidden(path, "unknown field"),
     "duplicate": lambda path, value, context: fields.duplicate(path, value),
-    "enum": lambda path, value, context: FieldError(
-        fields.Kind.NOT_SUPPORTED, path, value, f"supported values: {context['expected']}"
-    ),
-    "literal_error": lambda path, value, context: FieldError(
-        fields.Kind.NOT_SUPPORTED, path, value, f"supported values: {context['expected']}"
-    ),
+    "enum": _unsupported,
+    "literal_error": _unsupported,
     "string_too_long": lambda path, value, context: fields.too_long(path, context["max_length"]),
     "string_too_short": lambda path, value, context: fields.invalid(
         path, value, f"must have at least {context['min_length']} characters"

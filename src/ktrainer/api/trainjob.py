@@ -174,7 +174,7 @@ class TrainJob(Model):
     rules = (
         Rule(
             "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-            "metadata.name must begin with a lower-case letter, and go on with lower-case letters, digits and inner hyphens",
+            "metadata.name must be an RFC 1035 label: lower-case letters, digits and inner hyphens, a letter first",
             lambda job: _NAME.fullmatch(job.metadata.name) is not None,
         ),
         Rule(
