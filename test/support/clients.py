@@ -42,7 +42,8 @@ async def transport_to(
 ) -> AsyncIterator[AiohttpTransport]:
     """A transport that is closed at the end of the test."""
     url = server if isinstance(server, str) else server.url
-    config = ConnectionConfig(url, tls=tls or TlsConfig(), proxy=proxy)
+    # Loading the authorities that the system trusts takes longer than most tests.
+    config = ConnectionConfig(url, tls=tls or TlsConfig(insecure=True), proxy=proxy)
     transport = AiohttpTransport(
         config,
         tls=TlsContexts(config.tls, clock),
@@ -72,8 +73,9 @@ def client_over(
     fence: Callable[[], None] | None = None,
     registry: CollectorRegistry | None = None,
     throttle: Throttle | None = None,
+    watch_transport: Transport | None = None,
 ) -> Client:
-    """A client that uses this transport for everything."""
+    """A client that uses this transport for everything, unless there is another one for watches."""
     return Client(
         transport,
         throttle=throttle or Throttle(0, 0, clock),
@@ -81,6 +83,7 @@ def client_over(
         fence=fence,
         clock=clock,
         random=Random(0),
+        watch_transport=watch_transport,
     )
 
 

@@ -79,7 +79,7 @@ def options_of_connections_to(port: int) -> list[dict[str, int]]:
     """The options of this process' sockets that are connected to a port."""
     result = []
     for connection in psutil.Process().net_connections("tcp"):
-        if len(connection.raddr) == 2 and connection.raddr[1] == port:
+        if tuple(connection.raddr)[1:] == (port,):
             sock = socket.socket(fileno=connection.fd)
             try:
                 result.append(
