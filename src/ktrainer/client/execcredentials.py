@@ -16,9 +16,12 @@ from ktrainer.client.errors import CredentialsFailed
 from ktrainer.client.execplugin import run_plugin
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from ktrainer.aio.clock import Clock
     from ktrainer.client.config import ExecPlugin
     from ktrainer.client.credentials import Grant
+    from ktrainer.client.execplugin import Output
 
 RENEW_SHARE = 0.8
 """The part of a grant's life after which it is renewed."""
@@ -41,9 +44,12 @@ class _Held:
 class ExecCredentials:
     """The grants of one plugin."""
 
-    def __init__(self, plugin: ExecPlugin, clock: Clock) -> None:
+    def __init__(
+        self, plugin: ExecPlugin, clock: Clock, run: Callable[[ExecPlugin], Awaitable[Output]] = run_plugin
+    ) -> None:
         self._plugin = plugin
         self._clock = clock
+        self._start = run
         self._held: _Held | None = None
         """What the plugin gave last; None before that, and after the server refused it."""
         self._run: asyncio.Task[None] | None = None
@@ -88,7 +94,7 @@ class ExecCredentials:
     async def _renew(self) -> None:
         """Run the plugin and keep what comes of it; raises nothing, since nobody may be waiting."""
         try:
-            output = await run_plugin(self._plugin)
+            output = await self._start(self._plugin)
         except CredentialsFailed as failure:
             self._failure = failure
             _log.warning("the credential plugin failed", reason=str(failure))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -21,6 +22,7 @@ from ktrainer.kube.timestamp import parse_time
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from types import ModuleType
 
     from ktrainer.client.config import ExecPlugin
 
@@ -53,7 +55,7 @@ class _Credential(msgspec.Struct, rename="camel"):
     status: _Status
 
 
-async def run_plugin(plugin: ExecPlugin) -> Output:
+async def run_plugin(plugin: ExecPlugin, max_seconds: float = RUN_SECONDS) -> Output:
     """Run the plugin and read what it prints; raises CredentialsFailed. The program ends if this is cancelled."""
     provider = _provider_of(plugin)
     try:
@@ -67,10 +69,10 @@ async def run_plugin(plugin: ExecPlugin) -> Output:
     except OSError as error:
         raise _failure(plugin, error.strerror or str(error)) from error
     try:
-        async with asyncio.timeout(RUN_SECONDS):
+        async with asyncio.timeout(max_seconds):
             printed, complaint = await process.communicate()
     except TimeoutError:
-        raise _failure(plugin, f"not done after {RUN_SECONDS:.0f} s") from None
+        raise _failure(plugin, f"not done after {max_seconds:.0f} s") from None
     finally:
         if process.returncode is None:
             process.kill()
@@ -81,10 +83,13 @@ async def run_plugin(plugin: ExecPlugin) -> Output:
     return _output_of(plugin, printed)
 
 
+@cache
+def _modules() -> tuple[ModuleType, ...]:
+    return import_light("kubernetes_asyncio.config.exec_provider", "kubernetes_asyncio.config.kube_config")
+
+
 def _provider_of(plugin: ExecPlugin) -> Any:
-    exec_provider, kube_config = import_light(
-        "kubernetes_asyncio.config.exec_provider", "kubernetes_asyncio.config.kube_config"
-    )
+    exec_provider, kube_config = _modules()
     settings = {
         "apiVersion": plugin.api_version,
         "command": plugin.command,

@@ -183,14 +183,21 @@ async def test_a_delete_should_carry_its_preconditions(client: Client, server: S
         (answer(302, b"", [("Location", "/login")]), ApiError),
     ],
 )
-@everything
 async def test_an_answer_other_than_success_should_be_raised(
-    client: Client, server: ScriptedServer, name: str, reply: bytes, kind: type[ApiError]
+    client: Client, server: ScriptedServer, reply: bytes, kind: type[ApiError]
 ) -> None:
     server.will(reply)
     with pytest.raises(ApiError) as caught:
-        await CALLS[name](client)
+        await client.get(JOBS, KEY)
     assert type(caught.value) is kind
+    assert len(server.requests) == 1
+
+
+@everything
+async def test_every_verb_should_raise(client: Client, server: ScriptedServer, name: str) -> None:
+    server.will(failure(500, "InternalError", "as expected"))
+    with pytest.raises(InternalError, match="as expected"):
+        await CALLS[name](client)
     assert len(server.requests) == 1
 
 
