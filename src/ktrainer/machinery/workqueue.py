@@ -32,7 +32,7 @@ _MAX_STALE = 64
 """The heap may hold as many stale entries as valid ones, and this many more, before it is swept."""
 
 
-class ShutDown(Exception):  # noqa: N818 - the normal end of a worker, not an error
+class ShutDown(Exception):
     """The queue has been shut down: there is no further key."""
 
 
