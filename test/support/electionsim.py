@@ -196,6 +196,8 @@ class Node:
         self._is_away = False
         """Between the end of a process and its restart."""
         self.partitioned_until = 0.0
+        self._task: asyncio.Task[None] | None = None
+        """The process, once it has had a chance to do something."""
         self._start()
         world.at(0.0, self.step)
 
@@ -225,7 +227,7 @@ class Node:
             notify=lambda note: None,
         )
         self.loop = _NodeLoop(self.monotonic)  # type: ignore[abstract] # nobody calls the rest
-        self._task = self.loop.start(self._run_process(self.elector))
+        self._task = None
 
     def _restart(self) -> None:
         self._start()
@@ -246,11 +248,11 @@ class Node:
         world = self._world
         if self._is_away or world.now < self._paused_until:
             return
+        if self._task is None:
+            self._task = self.loop.start(self._run_process(self.elector))
         due_at = self.loop.run()
         world.check(self)
-        if self._task.cancelled():  # before it did anything
-            self._restart_in(RESTART_SECONDS)
-        elif self._task.done():
+        if self._task.done():
             self._task.result()
         elif due_at is not None:
             self._wake(due_at)
@@ -279,7 +281,7 @@ class Node:
         elif fault.kind == "pause":
             self._paused_until = until
             self._world.at(until, self._resume)
-        elif fault.kind == "crash":
+        elif fault.kind == "crash" or self._task is None:
             self.elector._election.resign()
             self._restart_in(fault.seconds)
         else:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HANG = "hang"
 """A fault: the answer never comes."""
 
-Fault = Exception | bytes | str | Callable[[], None] | None
+Fault = BaseException | bytes | str | Callable[[], None] | None
 """An error to raise, other bytes to answer, HANG, something to do before the answer leaves, or None for nothing."""
 
 
@@ -70,7 +70,7 @@ class LeaseApi:
             return act()
         if self.commits_before_fault:
             act()
-        if isinstance(fault, Exception):
+        if isinstance(fault, BaseException):
             raise fault
         if isinstance(fault, bytes):
             return fault

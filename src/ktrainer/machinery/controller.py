@@ -17,6 +17,7 @@ import structlog
 from structlog.contextvars import bound_contextvars
 
 from ktrainer.kube.identity import ObjectKey
+from ktrainer.machinery.cancellation import is_cancelled
 from ktrainer.machinery.outcome import Ending, Outcome, failure_of, outcome_of
 from ktrainer.machinery.reconcile import Result
 from ktrainer.machinery.workqueue import Item, ShutDown, WorkQueue
@@ -119,19 +120,15 @@ class Controller:
         self._requeue(item, outcome)
 
     async def _try(self, key: ObjectKey) -> Outcome:
-        """Reconcile, and tell what came of it; raises nothing but cancellation, and that only if it is meant for us."""
+        """Reconcile, and tell what came of it; raises nothing but cancellation."""
         limit = asyncio.timeout(self._settings.timeout_seconds)
         try:
             async with limit:
                 result = await self._reconcile(key)
             return outcome_of(result)
-        except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+        except (Exception, asyncio.CancelledError) as error:  # one key's misfortune is not the others'
+            if is_cancelled(error):
                 raise
-            # The reconciler waited for something that others cancelled. That must not be the quiet end of a worker.
-            return failure_of(error, timed_out=False)
-        except Exception as error:  # one key's misfortune is not the others'
             return failure_of(error, timed_out=limit.expired())
 
     def _requeue(self, item: Item[ObjectKey], outcome: Outcome) -> None:

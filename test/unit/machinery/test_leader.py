@@ -258,6 +258,7 @@ async def test_one_request_that_hangs_should_not_cost_the_lease(process: Process
         pytest.param(NotFound(404, "", "<html>"), id="a proxy's 404"),
         pytest.param(OSError("reset"), id="connection reset"),
         pytest.param(KeyError("bug"), id="a bug of ours"),
+        pytest.param(asyncio.CancelledError(), id="something that others cancelled"),
     ],
 )
 async def test_any_failure_should_be_just_an_attempt(process: Process, api: LeaseApi, fault: Any) -> None:
