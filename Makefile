@@ -37,6 +37,16 @@ lint: $(VENV) ## Check style, types, layers, locks and generated files
 unit: $(VENV) ## Run the unit tests, with coverage of src
 	$(BIN)/pytest --cov --cov-report=term $(ARGS)
 
+# The properties at their full case counts take minutes each.
+.PHONY: properties
+properties: $(VENV) ## Run the property tests at their full case counts
+	KTRAINER_PROPERTIES=full $(BIN)/pytest -m hypothesis --timeout=3600 $(ARGS)
+
+# Measured on the event loop: debug mode and coverage would count against it.
+.PHONY: faults
+faults: $(VENV) controlplane ## Break things on a real control plane and measure (ONLY=T07 for one, FULL=1 for hours)
+	$(BIN)/pytest test/faults -o asyncio_debug=false --timeout=7200 $(if $(ONLY),-k $(ONLY)) $(ARGS)
+
 .PHONY: e2e
 e2e: $(VENV) controlplane ## Run the end-to-end tests on a real control plane (needs Go once)
 	$(BIN)/pytest test/e2e --timeout=180 $(ARGS)

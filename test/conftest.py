@@ -8,4 +8,4 @@ settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=500, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
-pytest_plugins = ["support.virtualtime", "pytester"]
+pytest_plugins = ["support.virtualtime", "support.realcluster", "support.figures", "pytester"]

@@ -153,7 +153,6 @@ class Controller:
         metrics, ending = self._metrics, outcome.ending
         metrics.seconds.observe(seconds)
         if ending is Ending.STALE:
-            metrics.stale_skips.inc()
             return
         metrics.results["error" if ending.is_error else ending.value].inc()
         if ending.is_error:

@@ -49,6 +49,12 @@ class Request:
         return self.method == "GET" and not self.is_watch and "limit" in self.query
 
     @property
+    def is_relist(self) -> bool:
+        """Whether it reads all of a collection, as a list (its first page) or as the beginning of a watch."""
+        is_first_page = self.is_list and "continue" not in self.query
+        return is_first_page or (self.is_watch and "sendInitialEvents" in self.query)
+
+    @property
     def is_write(self) -> bool:
         """Whether it may change something."""
         return self.method not in {"GET", "HEAD", "OPTIONS"}

@@ -52,6 +52,8 @@ class FaultProxy:
         """Replaced as a whole, from any thread; the first rule that matches a request is its fault."""
         self.seen: list[Seen] = []
         """Appended to by the proxy's thread when an answer's head, or nothing, has been sent."""
+        self.connections: list[float] = []
+        """The monotonic times at which clients connected, also while the proxy was frozen."""
         self.bytes_per_second: float | None = None
         """How fast bytes reach the clients; None: as they come."""
         self._flowing: asyncio.Event | None = None
@@ -141,6 +143,7 @@ class FaultProxy:
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
+        self.connections.append(time.monotonic())
         upstream: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         try:
             while True:
@@ -232,18 +235,19 @@ class FaultProxy:
         self, request: Request, answer: Answer, rule: Rule, writer: asyncio.StreamWriter, upstream: asyncio.StreamReader
     ) -> None:
         await self._send(writer, answer.encoded_head())
-        left = rule.cut_after(request)
+        cut = rule.cut_after(request)
+        sent = 0
         pending = b""
         async for piece in body_of(upstream, answer, request.method):
             *lines, pending = (pending + piece).split(b"\n")
             for line in lines:
                 for changed in await rule.line(request, line + b"\n"):
                     data = chunk_of(changed)
-                    if left is not None and len(data) >= left:
-                        await self._send(writer, data[:left])
+                    if cut is not None and sent == cut[0]:
+                        await self._send(writer, data[: cut[1]])
                         raise Cut
-                    left = left if left is None else left - len(data)
                     await self._send(writer, data)
+                    sent += 1
         await self._send(writer, b"0\r\n\r\n")
 
 

@@ -53,8 +53,8 @@ class Rule:
         """Act on one event of a watch: the lines that are sent in its place. May raise Cut."""
         return [line]
 
-    def cut_after(self, request: Request) -> int | None:
-        """Return after how many bytes of a streamed body, chunk heads included, the connection is cut."""
+    def cut_after(self, request: Request) -> tuple[int, int] | None:
+        """Return after how many whole events, and bytes of the next with its chunk's head, a watch is cut."""
         return None
 
 
@@ -103,13 +103,14 @@ class LoseAnswer(Rule):
 
 @dataclass
 class CutStream(Rule):
-    """Cut a watch after so many bytes of its body."""
+    """Cut a watch after so many whole events and so many bytes of the next."""
 
+    after_events: int = 0
     after_bytes: int = 0
 
-    def cut_after(self, request: Request) -> int | None:
+    def cut_after(self, request: Request) -> tuple[int, int] | None:
         """Return where."""
-        return self.after_bytes
+        return self.after_events, self.after_bytes
 
 
 @dataclass

@@ -1,32 +1,35 @@
-"""One real cluster for the whole run, a namespace for each test.
+"""One real cluster for a whole test run, and a namespace for each test; a pytest plugin.
 
-With KTRAINER_E2E_KUBECONFIG set, the cluster that it names is used, as its administrator, and left as it was.
+With KTRAINER_E2E_CLUSTER set, the cluster of that name, made by `hack/cluster up --nodes 4`, is used and kept. With
+KTRAINER_E2E_KUBECONFIG set, any cluster can be used, as its administrator; tests that need one of ours are skipped.
 """
+
+from __future__ import annotations
 
 import os
 import sys
 import uuid
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-import yaml
 
 from clusters import lifecycle
-from clusters.api import Api, Object, Refused
+from clusters.api import Api
 from clusters.folder import Folder
-from clusters.install import apply_all, established, path_of
 from clusters.plan import Options
-from clusters.wait import wait_for
 from controlplane.build import ensure_assets
 from controlplane.product import PRODUCTS
 from support.waiting import Waiter
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 GIVEN = os.environ.get("KTRAINER_E2E_KUBECONFIG")
+KEPT = os.environ.get("KTRAINER_E2E_CLUSTER")
 _PREFIX = "e2e-"
-_CRDS = Path(__file__).parents[2] / "config/crd"
 
 
 @pytest.fixture(scope="session")
@@ -34,15 +37,18 @@ def cluster() -> Iterator[Folder]:
     """The cluster of this run; skips where a kubeconfig was given, since that one is not ours."""
     if GIVEN:
         pytest.skip("needs a cluster of its own, and KTRAINER_E2E_KUBECONFIG names another")
-    remove_abandoned()
+    if KEPT:
+        yield Folder.named(KEPT)
+        return
+    _remove_abandoned()
     folder = Folder.named(f"{_PREFIX}{os.getpid()}")
     assets = ensure_assets(products=[product for product in PRODUCTS if product.name != "original"])
-    lifecycle.up(folder, assets, Options(nodes=4), lambda text: print(text, file=sys.stderr))  # noqa: T201 - progress of a slow step
+    lifecycle.up(folder, assets, Options(nodes=4), lambda text: print(text, file=sys.stderr))  # noqa: T201 - progress
     yield folder
     lifecycle.down(folder)
 
 
-def remove_abandoned() -> None:
+def _remove_abandoned() -> None:
     """Remove the clusters of runs that were killed before they could do it themselves."""
     for folder in Folder.all():
         pid = folder.name.removeprefix(_PREFIX)
@@ -50,40 +56,11 @@ def remove_abandoned() -> None:
             lifecycle.down(folder)
 
 
-@pytest.fixture(scope="session")
-def crds(request: pytest.FixtureRequest) -> Iterator[list[Object]]:
-    """Our CRDs, as the cluster serves them; where the cluster has them already, those."""
-    crds = [yaml.load(path.read_text(), yaml.CSafeLoader) for path in sorted(_CRDS.glob("*.yaml"))]
-    with closing(Api(_kubeconfig(request))) as api:
-        missing = [crd for crd in crds if not _exists(api, path_of(crd))]
-        apply_all(api, missing)
-        assert wait_for(lambda: established(api, crds), seconds=30), "the CRDs are not served"
-        yield [api.get(path_of(crd)) for crd in crds]
-        for crd in missing if GIVEN else ():
-            api.delete(path_of(crd))
-
-
-def _exists(api: Api, path: str) -> bool:
-    try:
-        api.get(path)
-    except Refused as refusal:
-        if refusal.code != 404:
-            raise
-        return False
-    return True
-
-
-def _kubeconfig(request: pytest.FixtureRequest) -> Path:
-    if GIVEN:
-        return Path(GIVEN)
-    folder: Folder = request.getfixturevalue("cluster")
-    return folder.kubeconfig("admin")
-
-
 @pytest.fixture
 def admin(request: pytest.FixtureRequest) -> Iterator[Api]:
     """The API server, as its administrator."""
-    with closing(Api(_kubeconfig(request))) as api:
+    path = Path(GIVEN) if GIVEN else request.getfixturevalue("cluster").kubeconfig("admin")
+    with closing(Api(path)) as api:
         yield api
 
 
