@@ -81,6 +81,7 @@ class AiohttpTransport:
                 limit=limit, keepalive_timeout=KEEPALIVE_SECONDS, socket_factory=_open_socket
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
+            # Not compressed: the events of a watch would wait for a block to fill, and others are not far away.
             headers={"User-Agent": user_agent, "Accept-Encoding": "identity"},
             middlewares=(_send_once,),
             proxy=config.proxy or None,

@@ -47,9 +47,8 @@ _JSON: Final = "application/json"
 _READ: Final = {"Accept": _JSON}
 _WRITE: Final = {"Accept": _JSON, "Content-Type": _JSON}
 _PATCH: Final = {kind: {"Accept": _JSON, "Content-Type": kind.value} for kind in PatchType}
-_WATCH: Final = {"Accept": _JSON, "Accept-Encoding": "identity"}
 _METADATA: Final = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
-_METADATA_WATCH: Final = _WATCH | {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
+_METADATA_WATCH: Final = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
 _NO_KIND: Final = GroupKind("", "")
 
 
@@ -151,7 +150,7 @@ class Client:
         request = Request(
             "GET",
             resource.path(namespace) + query,
-            _METADATA_WATCH if metadata_only else _WATCH,
+            _METADATA_WATCH if metadata_only else _READ,
             None,
             timeout_seconds + WATCH_GRACE_SECONDS,
         )

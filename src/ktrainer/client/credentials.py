@@ -91,8 +91,8 @@ class FileCredentials:
         return self._grant
 
     def reject(self, grant: Grant) -> bool:
-        """Read the file again at once, unless that has happened since."""
-        return self._grant is not grant or self._read() is not grant
+        """Read the file again at once."""
+        return self._read() is not grant
 
     async def close(self) -> None:
         """There is nothing to stop."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ktrainer.client.errors import ConnectionLost
+from ktrainer.kube.errors import Timeout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from random import Random
 
     from ktrainer.client.errors import TransportError
+    from ktrainer.kube.errors import ApiError
 
 MAX_TRIES = 10
 """How often one request is sent at most."""
@@ -37,10 +39,14 @@ class Retries:
         self._has_reconnected = False
         """Whether a try has been repeated at once on another connection, which is done once only."""
 
-    def after_answer(self, status: int, retry_after: float | None) -> float | None:
+    def after_answer(self, failure: ApiError, retry_after: float | None) -> float | None:
         """Seconds to wait before the request is sent again after such an answer; None gives it to the caller."""
         self._tries += 1
-        if self._tries >= MAX_TRIES or retry_after is None or (status != 429 and status < 500):
+        if self._tries >= MAX_TRIES or retry_after is None or (failure.code != 429 and failure.code < 500):
+            return None
+        if isinstance(failure, Timeout) and failure.resource_version_too_large:
+            # The server has waited for the version already. If it was restored from a backup it will never have it,
+            # and only the caller can ask for another.
             return None
         return self._jittered(retry_after)
 

@@ -136,7 +136,7 @@ class Sender:
                 retry_after=failure.retry_after,
                 flow_schema_uid=headers.get("X-Kubernetes-PF-FlowSchema-UID"),
             )
-        seconds = retries.after_answer(failure.code, retry_after_of(headers))
+        seconds = retries.after_answer(failure, retry_after_of(headers))
         if seconds is None:
             raise failure
         self._metrics.retried(request.method, str(failure.code))

@@ -256,10 +256,11 @@ async def test_a_large_body_should_arrive_whole(server: ScriptedServer, transpor
     assert server.requests[0].body == body
 
 
-async def test_cookies_should_not_be_kept(server: ScriptedServer, transport: AiohttpTransport) -> None:
+async def test_cookies_should_not_be_kept(server: ScriptedServer, virtual_clock: VirtualClock) -> None:
     server.will(answer(200, b"", [("Set-Cookie", "a=b")]), answer())
-    for _ in range(2):
-        await transport.request(get())
+    async with transport_to(f"http://localhost:{server.port}", virtual_clock) as transport:
+        for _ in range(2):
+            await transport.request(get())
     assert "cookie" not in server.requests[1].headers
 
 

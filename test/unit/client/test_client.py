@@ -17,6 +17,7 @@ from ktrainer.kube.errors import (
     ApiError,
     Conflict,
     Expired,
+    Forbidden,
     InternalError,
     NotFound,
     ServiceUnavailable,
@@ -483,6 +484,15 @@ async def test_a_watch_that_is_refused_should_raise_why(
         await watch(client)
     assert type(caught.value) is kind
     assert len(server.requests) == 1
+
+
+async def test_a_refusal_without_end_should_not_be_read_to_its_end(
+    client: Client, server: ScriptedServer, virtual_clock: VirtualClock
+) -> None:
+    server.will((CHUNKED.replace(b"200", b"403"), chunk(b"x" * 100_000), Action.HANG))
+    with pytest.raises(Forbidden):
+        await watch(client)
+    assert virtual_clock.monotonic() == 0
 
 
 async def test_opening_a_watch_should_be_tried_again_like_a_read(

@@ -1,5 +1,6 @@
 from random import Random
 
+import orjson
 import pytest
 
 from ktrainer.client.errors import (
@@ -12,6 +13,7 @@ from ktrainer.client.errors import (
     TransportError,
 )
 from ktrainer.client.retry import MAX_TRIES, Retries, retry_after_of
+from ktrainer.kube.errors import error_of
 
 
 class Highest(Random):
@@ -27,14 +29,20 @@ def retries(*, repeatable: bool = False, random: Random | None = None) -> Retrie
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504, 599])
 def test_what_the_server_wants_again_should_be_sent_again(status: int) -> None:
-    assert retries().after_answer(status, 2.0) == pytest.approx(2.2)
-    assert retries().after_answer(status, 0.0) == 0
-    assert retries().after_answer(status, None) is None
+    assert retries().after_answer(error_of(status, b""), 2.0) == pytest.approx(2.2)
+    assert retries().after_answer(error_of(status, b""), 0.0) == 0
+    assert retries().after_answer(error_of(status, b""), None) is None
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 409, 410, 422])
 def test_other_answers_should_be_for_the_caller(status: int) -> None:
-    assert retries(repeatable=True).after_answer(status, 1.0) is None
+    assert retries(repeatable=True).after_answer(error_of(status, b""), 1.0) is None
+
+
+def test_a_version_that_the_server_does_not_have_should_not_be_waited_for() -> None:
+    causes = {"causes": [{"reason": "ResourceVersionTooLarge"}]}
+    body = orjson.dumps({"kind": "Status", "reason": "Timeout", "details": causes})
+    assert retries(repeatable=True).after_answer(error_of(504, body), 1.0) is None
 
 
 def test_a_lost_connection_should_be_repeated_only_where_it_does_no_harm() -> None:
@@ -60,13 +68,13 @@ def test_other_failures_should_be_for_the_caller(error: TransportError) -> None:
 
 def test_no_request_should_be_sent_more_than_ten_times() -> None:
     answers = retries()
-    assert [answers.after_answer(429, 1.0) is None for _ in range(MAX_TRIES)] == [False] * 9 + [True]
+    assert [answers.after_answer(error_of(429, b""), 1.0) is None for _ in range(MAX_TRIES)] == [False] * 9 + [True]
     errors = retries(repeatable=True)
     assert [errors.after_error(ConnectionLost("")) is None for _ in range(MAX_TRIES)] == [False] * 9 + [True]
 
 
 def test_waits_should_differ_but_never_be_shorter() -> None:
-    waits = {retries(random=Random(seed)).after_answer(429, 10.0) or 0.0 for seed in range(50)}
+    waits = {retries(random=Random(seed)).after_answer(error_of(429, b""), 10.0) or 0.0 for seed in range(50)}
     assert len(waits) == 50
     assert min(waits) >= 10
     assert max(waits) < 11

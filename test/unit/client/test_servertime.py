@@ -61,7 +61,7 @@ def test_a_jump_of_our_clock_should_not_matter() -> None:
 def test_single_wrong_answers_should_be_outvoted() -> None:
     clock = ManualClock()
     time = ServerTime(clock)
-    for number in range(30):
+    for number in range(31):
         wrong = timedelta(hours=5) if number % 3 == 0 else timedelta()
         observe(time, clock, EPOCH + timedelta(seconds=clock.monotonic()) + wrong)
         clock.advance(2)
