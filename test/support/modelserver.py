@@ -37,6 +37,9 @@ from support.modelstream import ModelStream
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+GRACE_SECONDS = 30.0
+"""How long after the time that the server is given the client ends a watch."""
+
 WIDGETS = Resource("example.com", "v1", "Widget", "widgets", namespaced=True)
 
 
@@ -266,6 +269,7 @@ class ModelServer:
             stream.every(self.bookmark_seconds, lambda: self._send_bookmark(stream))
             stream.after_seconds(timeout_seconds - 2, lambda: self._send_bookmark(stream))
         stream.after_seconds(timeout_seconds, stream.end)
+        stream.after_seconds(timeout_seconds + GRACE_SECONDS, stream.expire)
         self.streams.append(stream)
         try:
             yield stream.lines(idle_seconds)

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from typing import TYPE_CHECKING
 
-from ktrainer.client.errors import ConnectionLost, StreamIdle, TransportError
+from ktrainer.client.errors import ConnectionLost, StreamExpired, StreamIdle, TransportError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -48,6 +48,10 @@ class ModelStream:
     def break_off(self, error: TransportError) -> None:
         if not self.is_frozen:
             self._put(error)
+
+    def expire(self) -> None:
+        """The client's part: a stream may not go on for ever, whether something comes or not."""
+        self._put(StreamExpired("it goes on for too long"))
 
     def every(self, seconds: float, action: Callable[[], None]) -> None:
         """Do something again and again until the stream is closed."""

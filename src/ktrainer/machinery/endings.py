@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
 
-from ktrainer.client.errors import ConnectFailed, LineTooLong, StreamIdle, TransportError
+from ktrainer.client.errors import ConnectFailed, LineTooLong, StreamExpired, StreamIdle, TransportError
 from ktrainer.kube.errors import ApiError, Expired, Timeout, TooManyRequests
 from ktrainer.machinery.events import Undecodable
 from ktrainer.machinery.fifo import Overflow
@@ -28,7 +28,7 @@ class WatchEnd:
     """How a watch went."""
 
     error: WatchError | None
-    """What ended it; None when the server did, or we because it was time."""
+    """What ended it; None when the server did."""
     is_open: bool
     """Whether it ever began."""
     seconds: float
@@ -46,7 +46,7 @@ class WatchEnd:
     @property
     def is_silent(self) -> bool:
         """Whether it brought nothing although it lasted as long as it could."""
-        return self.lines == 0 and (self.error is None or isinstance(self.error, StreamIdle))
+        return self.lines == 0 and (self.error is None or isinstance(self.error, (StreamIdle, StreamExpired)))
 
 
 class Step(Enum):

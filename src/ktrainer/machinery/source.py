@@ -48,7 +48,11 @@ class ListerWatcher(Protocol):
         metadata_only: bool = ...,
         idle_seconds: float | None,
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """Open a stream of events, one line each; raises StreamIdle from it when nothing comes for `idle_seconds`."""
+        """Open a stream of events, one line each.
+
+        The stream raises StreamIdle when nothing comes for `idle_seconds`, and StreamExpired when it goes on well
+        beyond `timeout_seconds`, the time at which the server is asked to end it.
+        """
         ...
 
 

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 MIN_SECONDS, MAX_SECONDS = 300, 600
 """Between these the server is asked to end a watch, so that the watches of many clients spread over its instances."""
 
-OVERTIME_SECONDS = 30.0
-"""How much longer a watch may go on before we end it ourselves."""
-
 
 @dataclass(slots=True)
 class _Progress:
@@ -68,10 +65,7 @@ class Watcher(Generic[T]):
         progress = _Progress()
         error: WatchError | None = None
         try:
-            async with asyncio.timeout(seconds + OVERTIME_SECONDS):
-                await self._read(stream, progress, is_proof=not initial_events)
-        except TimeoutError:
-            pass  # as if the server had kept to the time that it was given
+            await self._read(stream, progress, is_proof=not initial_events)
         except (ApiError, TransportError, Undecodable, Overflow) as caught:
             error = caught
         lasted = self._instruments.clock.monotonic() - began_at

@@ -1,6 +1,6 @@
 import pytest
 
-from ktrainer.client.errors import ConnectFailed, ConnectionLost, LineTooLong, RequestTimeout, StreamIdle
+from ktrainer.client.errors import ConnectFailed, ConnectionLost, LineTooLong, RequestTimeout, StreamExpired, StreamIdle
 from ktrainer.machinery.endings import (
     SHORT_SECONDS,
     FillStep,
@@ -24,7 +24,9 @@ def end(
     return WatchEnd(error, is_open, seconds, lines, bookmarks=0, has_news=news)
 
 
-@pytest.mark.parametrize("error", [None, ConnectionLost("reset"), RequestTimeout("late"), StreamIdle("silent")])
+@pytest.mark.parametrize(
+    "error", [None, ConnectionLost("reset"), RequestTimeout("late"), StreamIdle("silent"), StreamExpired("late")]
+)
 def test_a_watch_that_ends_in_transport_should_go_on_at_once(error: WatchError | None) -> None:
     assert decide_next(end(error)) is Step.REWATCH
     assert decide_next(end(error, news=False)) is Step.REWATCH
@@ -105,5 +107,6 @@ def test_a_stream_that_ends_before_the_state_is_complete_should_be_replaced(
 def test_only_silence_to_the_end_should_count_as_silent() -> None:
     assert end(lines=0).is_silent
     assert end(StreamIdle("silent"), lines=0).is_silent
+    assert end(StreamExpired("late"), lines=0).is_silent
     assert not end(StreamIdle("silent"), lines=1).is_silent
     assert not end(ConnectionLost("reset"), lines=0).is_silent

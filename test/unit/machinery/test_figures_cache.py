@@ -27,7 +27,6 @@ FIGURES = {
     "attempts at a list whose pages expire": (listing.ATTEMPTS, 2),
     "least seconds of a watch": (watching.MIN_SECONDS, 300),
     "most seconds of a watch": (watching.MAX_SECONDS, 600),
-    "seconds that a watch may take longer": (watching.OVERTIME_SECONDS, 30.0),
     "seconds below which a watch is short": (endings.SHORT_SECONDS, 1.0),
     "seconds of silence until a watch is dead": (reflector.IDLE_SECONDS, 80.0),
     "silent watches that prove that there are no bookmarks": (reflector.SILENT_EXPIRIES, 2),

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -150,6 +151,7 @@ def contents_of_handler(recorder: Recorder) -> dict[ObjectKey, tuple[str, str]]:
     return {key: (obj.metadata.uid, obj.metadata.resource_version) for key, obj in recorder.objects.items()}
 
 
+@pytest.mark.timeout(900)
 @settings(max_examples=cases(5_000))
 @given(
     initial_events=st.sampled_from([InitialEvents.SERVED, InitialEvents.INVALID, InitialEvents.UNSUPPORTED]),

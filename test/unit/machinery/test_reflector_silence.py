@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 from ktrainer.machinery.reflector import IDLE_SECONDS
 from support.informers import contents_of, contents_of_server, informing, warnings_of
 from support.modelevents import api_error
-from support.modelserver import InitialEvents, ModelServer
+from support.modelserver import GRACE_SECONDS, InitialEvents, ModelServer
 from support.virtualtime import settle
 
 
@@ -47,7 +47,7 @@ async def test_a_watch_should_end_even_if_the_server_does_not_end_it() -> None:
         before = server.asked[-1]
         await asyncio.sleep(700)
         after = next(asked for asked in server.asked if asked.verb == "watch" and asked.at > before.at)
-        assert after.at == before.at + before.timeout_seconds + 30
+        assert after.at == before.at + before.timeout_seconds + GRACE_SECONDS
 
 
 @pytest.mark.parametrize("initial_events", [InitialEvents.SERVED, InitialEvents.INVALID])
