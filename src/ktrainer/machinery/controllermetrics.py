@@ -33,8 +33,6 @@ class ControllerRecord:
     terminal_errors: Counter
     panics: Counter
     timeouts: Counter
-    stale_skips: Counter
-    """Turns that ended at once because the cache was behind our own writes."""
     seconds: Histogram
     active_workers: Gauge
 
@@ -62,7 +60,6 @@ class ControllerMetrics:
         self._timeouts = counter(
             "controller_runtime_reconcile_timeouts", "Turns that took too long and were cancelled."
         )
-        self._stale_skips = counter("stale_sync_skips", "Turns put off because the cache was behind our own writes.")
         self._seconds = Histogram(
             "controller_runtime_reconcile_time_seconds",
             "How long turns took.",
@@ -95,7 +92,6 @@ class ControllerMetrics:
             terminal_errors=self._terminal_errors.labels(name),
             panics=self._panics.labels(name),
             timeouts=self._timeouts.labels(name),
-            stale_skips=self._stale_skips.labels(name),
             seconds=self._seconds.labels(name),
             active_workers=self._active_workers.labels(name),
         )
