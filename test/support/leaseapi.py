@@ -32,6 +32,8 @@ class LeaseApi:
         """What becomes of the next requests."""
         self.outage: Fault = None
         """What becomes of all requests when `faults` are used up."""
+        self.latency_seconds = 0.0
+        """How long every request takes."""
         self.commits_before_fault = False
         """Whether a request takes effect although its answer is spoiled."""
 
@@ -61,7 +63,7 @@ class LeaseApi:
 
     async def _answer(self, verb: str, act: Callable[[], bytes]) -> bytes:
         self.calls.append((round(self._clock.monotonic(), 3), verb))
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.latency_seconds)
         fault = self.faults.pop(0) if self.faults else self.outage
         if fault is None:
             return act()

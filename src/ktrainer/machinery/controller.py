@@ -152,11 +152,12 @@ class Controller:
     def _count(self, outcome: Outcome, seconds: float) -> None:
         metrics, ending = self._metrics, outcome.ending
         metrics.seconds.observe(seconds)
-        if ending is Ending.STALE:
-            return
-        metrics.results["error" if ending.is_error else ending.value].inc()
         if ending.is_error:
             metrics.errors.inc()
+            metrics.results["error"].inc()
+        else:
+            # That the cache was stale is counted by who noticed.
+            metrics.results["requeue_after" if ending is Ending.STALE else ending.value].inc()
         if ending is Ending.TERMINAL:
             metrics.terminal_errors.inc()
         elif ending is Ending.TIMEOUT:

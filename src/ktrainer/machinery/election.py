@@ -3,8 +3,8 @@
 How long another's lease is valid is judged only by our own clock, since we first saw the present record: the times
 inside a Lease come from other machines. How long ours is valid counts from when the request was *sent* that last took
 or renewed it, and only up to the renew deadline. Since that is shorter than the lease, which others count from later,
-we stop before anybody else may start, whatever happens to messages and whoever is suspended; only clocks that run at
-different speeds (by a third, with the usual durations) could break it.
+we stop before anybody else may start, whatever happens to messages and whoever is suspended. Only clocks of very
+different speeds could break that: with the usual durations, one that runs half as fast again as the other.
 """
 
 from __future__ import annotations

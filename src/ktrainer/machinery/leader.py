@@ -60,8 +60,8 @@ class LeaseElector:
         self._notify = notify
         self._tried_at = 0.0
         """When the last attempt began."""
-        self.has_answer = False
-        """Whether the API server has told us about the lease at least once."""
+        self.answered_at: float | None = None
+        """When the API server last told us about the lease, in monotonic seconds; None if it never has."""
         self.last_error: str | None = None
         """Why the last attempt failed; None when it did not."""
 
@@ -145,7 +145,7 @@ class LeaseElector:
             _log.warning("attempt to take or renew the lease failed", error=self.last_error)
         else:
             self.last_error = None
-            self.has_answer = True
+            self.answered_at = self._clock.monotonic()
             self._metrics.is_reachable.set(1)
 
     async def _claim_or_look(self) -> None:

@@ -104,5 +104,5 @@ def check_renewal(elector: LeaseElector) -> None:
 
 def check_election_reachable(elector: LeaseElector) -> None:
     """Readyz: raise Unhealthy while no attempt has had an answer about the lease."""
-    if not elector.has_answer:
+    if elector.answered_at is None:
         raise Unhealthy(f"nothing is known about the lease: {elector.last_error or 'no answer yet'}")

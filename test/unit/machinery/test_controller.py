@@ -163,6 +163,7 @@ async def test_a_stale_cache_should_be_looked_at_again_shortly_and_not_count_as_
         await asyncio.sleep(100)
     waits = [later - earlier for earlier, later in itertools.pairwise(bench.times())]
     assert waits[1:] == [pytest.approx(STALE_SECONDS), pytest.approx(STALE_SECONDS)]
+    assert bench.count("controller_runtime_reconcile_total", result="requeue_after") == 2
     assert bench.count("controller_runtime_reconcile_errors_total") == 1
     assert bench.count("controller_runtime_reconcile_total", result="success") == 1
 

@@ -41,6 +41,9 @@ class Process:
     def has_started(self) -> bool:
         return self.started_at is not None
 
+    def answered_at(self) -> float | None:
+        return self.elector.answered_at
+
     def trouble(self) -> str | None:
         return self.elector.last_error
 
@@ -170,6 +173,18 @@ async def test_giving_back_should_try_again_after_a_conflict(process: Process, a
     assert api.spec["holderIdentity"] == ""
 
 
+async def test_giving_back_should_not_race_with_others_for_ever(
+    process: Process, api: LeaseApi, virtual_clock: VirtualClock
+) -> None:
+    async with process.leading() as task:
+        api.latency_seconds = 0.1
+        api.outage = lambda: api.write(renewTime=str(virtual_clock.monotonic()))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert virtual_clock.monotonic() == pytest.approx(10)
+
+
 @pytest.mark.parametrize("fault", [HANG, InternalError(500, "InternalError", "broken"), b"<html>"])
 async def test_giving_back_should_not_hold_up_the_end(
     process: Process, api: LeaseApi, virtual_clock: VirtualClock, fault: Any
@@ -224,6 +239,7 @@ async def test_an_outage_should_end_leading_at_the_renew_deadline(
         with pytest.raises(LeaseLost, match="not renewed in time: ServiceUnavailable: 503: down"):
             await task
         assert virtual_clock.monotonic() == 12
+    assert process.metric("ktrainer_leader_election_reachable") == 0
     assert process.events == ["us became leader", "us stopped leading"]
     assert process.metric("leader_election_master_status") == 0
 
@@ -266,16 +282,24 @@ async def test_any_failure_should_be_just_an_attempt(process: Process, api: Leas
     async with process.running():
         await settle()
         assert process.trouble() is not None
-        assert not process.elector.has_answer
+        assert process.answered_at() is None
         assert process.metric("ktrainer_leader_election_reachable") == 0
         await asyncio.sleep(10)
         assert process.leads()
         assert process.trouble() is None
+        assert process.answered_at() == pytest.approx(api.calls[-1][0], abs=0.001)
         assert process.metric("ktrainer_leader_election_reachable") == 1
         api.faults = [fault]
         await asyncio.sleep(10)
         assert process.leads()
         assert process.metric("leader_election_slowpath_total") == 1
+
+
+async def test_a_leader_should_not_believe_a_proxy_that_the_lease_is_gone(process: Process, api: LeaseApi) -> None:
+    async with process.leading():
+        api.faults = [OSError("reset"), NotFound(404, "", "<html>not here</html>")]
+        await asyncio.sleep(5)
+        assert process.leads()
 
 
 async def test_a_renewal_whose_answer_was_lost_should_be_repeated(process: Process, api: LeaseApi) -> None:
