@@ -16,3 +16,8 @@ class Issuer:
         """A new certificate, good for servers and clients, and its key."""
         pair = self._authority.issue(name, serving=True)
         return pair.certificate, pair.key
+
+    def client_pair(self, name: str = "someone") -> tuple[bytes, bytes]:
+        """A new certificate that is good for clients only, and its key."""
+        pair = self._authority.issue(name)
+        return pair.certificate, pair.key

@@ -55,7 +55,8 @@ class _JumpingSelector(selectors.DefaultSelector):
         if ready or self.loop.wake_idle_waiters():
             return ready
         if timeout is None:
-            return (self._could_be_woken() and super().select(STUCK_SECONDS)) or self._give_up()
+            # A thread that has just ended may have woken us before it did.
+            return super().select(STUCK_SECONDS if self._could_be_woken() else 0) or self._give_up()
         self.loop.advance(timeout)
         return []
 
