@@ -94,7 +94,7 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False,
 JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=6)
 
 
-@settings(max_examples=cases(10_000))
+@settings(max_examples=cases(2_000))
 @given(JSON)
 def test_what_is_written_should_be_read_back(value: object) -> None:
     assert parse(render_document(value)) == value
