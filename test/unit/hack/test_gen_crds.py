@@ -38,10 +38,12 @@ def test_the_check_should_notice_stale_and_foreign_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(gen_crds, "FOLDER", tmp_path / "config/crd")
+    monkeypatch.setattr(gen_crds, "build_crds", lambda: [{"metadata": {"name": "jobs.example"}}])
     assert gen_crds.main(["--check"]) == 1
     assert "make generate" in capsys.readouterr().err
     assert gen_crds.main([]) == 0
     assert gen_crds.main(["--check"]) == 0
+    assert [path.name for path in (tmp_path / "config/crd").iterdir()] == ["jobs.example.yaml"]
     (tmp_path / "config/crd/old.yaml").write_text("")
     assert gen_crds.main(["--check"]) == 1
     assert gen_crds.main([]) == 0
