@@ -32,6 +32,7 @@ lint: $(VENV) ## Check style, types, layers, locks and generated files
 	$(BIN)/lint-imports
 	$(BIN)/python hack/lock.py check
 	$(BIN)/python hack/gen_facts.py --check
+	$(BIN)/python hack/gen_crds.py --check
 
 .PHONY: unit
 unit: $(VENV) ## Run the unit tests, with coverage of src
@@ -60,6 +61,7 @@ fmt: $(VENV) ## Format the code and mend what can be mended
 .PHONY: generate
 generate: $(VENV) ## Write the generated files anew
 	$(BIN)/python hack/gen_facts.py
+	$(BIN)/python hack/gen_crds.py
 
 .PHONY: lock
 lock: $(VENV) ## Renew the locked versions under requirements/

@@ -33,6 +33,14 @@ class _Counter:
 
     def __init__(self) -> None:
         self.updates = 0
+        self._wanted = 0
+        self._reached = asyncio.Event()
+
+    async def wait_for(self, updates: int) -> None:
+        """Wait until so many updates have been counted."""
+        self._wanted = updates
+        if self.updates < updates:
+            await self._reached.wait()
 
     def on_add(self, obj: CachedObject, is_initial: bool) -> None:
         """Nothing to count."""
@@ -40,6 +48,8 @@ class _Counter:
     def on_update(self, old: CachedObject, new: CachedObject) -> None:
         """Count an update."""
         self.updates += 1
+        if self.updates == self._wanted:
+            self._reached.set()
 
     def on_delete(self, obj: CachedObject, is_final_state_unknown: bool) -> None:
         """Nothing to count."""
@@ -102,8 +112,7 @@ async def main(kubeconfig: Path) -> None:
 
     cpu = _cpu_seconds()
     await _told("changed")
-    while counter.updates < count:
-        await asyncio.sleep(0.1)
+    await counter.wait_for(count)
     _tell(updates=counter.updates, cpu=_cpu_seconds() - cpu)
 
     cpu, began = _cpu_seconds(), time.perf_counter()

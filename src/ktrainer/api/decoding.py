@@ -35,11 +35,9 @@ def decode(model: type[M], value: object, *, strict: bool = False) -> M | ErrorL
 def encode(model: BaseModel) -> JsonObject:
     """Write a model as JSON values: what was given, read or set, and the kind of an object; no defaults."""
     value = model.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
-    kind = {name: getattr(model, attribute, None) for name, attribute in _KIND.items()}
-    return {**{name: text for name, text in kind.items() if text is not None}, **value} if all(kind.values()) else value
-
-
-_KIND: Final = {"apiVersion": "api_version", "kind": "kind"}
+    if "api_version" not in type(model).model_fields:
+        return value
+    return {**model.model_dump(by_alias=True, include={"api_version", "kind"}), **value}
 
 
 def _field_error(details: ErrorDetails) -> FieldError:

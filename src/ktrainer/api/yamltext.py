@@ -27,7 +27,7 @@ def parse_documents(text: str) -> Iterator[Any]:
     """Read a stream of documents one by one; a document without content is None. Raises YamlError."""
     try:
         yield from yaml.load_all(text, Loader=_Loader)
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise YamlError(" ".join(str(error).split())) from error
 
 
@@ -49,9 +49,8 @@ class _Loader(yaml.CSafeLoader):
     yaml_constructors = {  # noqa: RUF012 - the same
         tag: constructor
         for tag, constructor in yaml.CSafeLoader.yaml_constructors.items()
-        if tag is None or tag.endswith((":null", ":bool", ":str", ":seq"))
+        if tag is None or tag.endswith((":null", ":bool", ":str"))
     }
-
     bool_values = {**yaml.CSafeLoader.bool_values, "y": True, "n": False}  # noqa: RUF012 - the same
 
     def construct_int(self, node: yaml.ScalarNode) -> int:
@@ -63,13 +62,14 @@ class _Loader(yaml.CSafeLoader):
     def construct_float(self, node: yaml.ScalarNode) -> float:
         return float(self.construct_scalar(node))
 
-    def construct_map(self, node: yaml.MappingNode) -> Iterator[dict[str, Any]]:
-        made: dict[str, Any] = {}
-        yield made
+    def construct_list(self, node: yaml.SequenceNode) -> list[Any]:
+        # All at once, so that a list inside itself is refused.
+        return self.construct_sequence(node, deep=True)
+
+    def construct_map(self, node: yaml.MappingNode) -> dict[str, Any]:
         self._refuse_duplicates(node)
         self.flatten_mapping(node)
-        for key_node, value_node in node.value:
-            made[self._key_of(key_node)] = self.construct_object(value_node, deep=True)
+        return {self._key_of(key): self.construct_object(value, deep=True) for key, value in node.value}
 
     def _refuse_duplicates(self, node: yaml.MappingNode) -> None:
         # Before the merge of what `<<` names, which may well be overridden.
@@ -111,4 +111,5 @@ for _class in (_Loader, _Dumper):
     _class.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_int)
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_float)
+_Loader.add_constructor("tag:yaml.org,2002:seq", _Loader.construct_list)
 _Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_map)

@@ -108,8 +108,8 @@ class ConnectionConfig:
 
 
 def load_config(
-    kubeconfig: Path | None,
-    context: str | None,
+    kubeconfig: Path | None = None,
+    context: str | None = None,
     *,
     environ: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,

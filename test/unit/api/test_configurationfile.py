@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 import yaml
 
-from ktrainer.api.configuration import Configuration
+from ktrainer.api.configuration import Configuration, LeaderElection
 from ktrainer.api.configurationfile import parse_configuration
 from ktrainer.api.decoding import encode
 
@@ -204,3 +204,8 @@ def test_what_is_wrong_should_be_refused_with_its_path(text: str, errors: list[s
 def test_what_is_no_yaml_should_be_refused(text: str) -> None:
     (error,) = refused(text)
     assert "not YAML" in error
+
+
+def test_a_duration_should_be_given_in_python_as_one() -> None:
+    election = LeaderElection(lease_duration=timedelta(minutes=1))
+    assert encode(election) == {"leaseDuration": "1m0s"}

@@ -170,3 +170,8 @@ def test_a_message_should_hold_all_findings() -> None:
         "[spec.trainer.numNodes: Invalid value: 0: must be greater than or equal to 1, "
         "spec.suspend: Invalid value: 1: must be of type boolean]"
     )
+
+
+def test_a_null_inside_a_foreign_part_should_be_kept() -> None:
+    item = trainjob(trainer={"resourcesPerNode": {"limits": None}, "env": [{"name": "A", "value": None}]})
+    assert encode(decoded(item)) == item
