@@ -28,13 +28,14 @@ def request_error_of(error: Exception, *, reused: bool) -> TransportError:
         case aiohttp.ConnectionTimeoutError():
             result = ConnectFailed("no connection in time")
         case aiohttp.ClientConnectorError():
-            result = ConnectFailed(_text(error), refused=error.os_error.errno == errno.ECONNREFUSED)
+            # Its own text has the address of a Python object in it, and so is never the same twice.
+            text = f"{error.host}:{error.port}: {error.os_error.strerror or error.os_error}"
+            result = ConnectFailed(text, refused=error.os_error.errno == errno.ECONNREFUSED)
         case aiohttp.ClientResponseError():
             return _unchained(NotHttp(f"the answer is not HTTP: {error.message}"))
-        case aiohttp.ClientConnectionResetError():
-            # Raised by writing: the server cannot have seen the whole request.
-            result = ConnectionLost(_text(error), sent=False, reused=reused)
-        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | OSError():
+        case aiohttp.ClientConnectionError() | aiohttp.ClientPayloadError() | OSError() | RuntimeError():
+            # How much of the request has left is not to be learned, so it counts as sent. A RuntimeError is what
+            # reading from a connection that has ended otherwise gives.
             result = ConnectionLost(_text(error), reused=reused)
         case _:
             result = TransportError(_text(error))

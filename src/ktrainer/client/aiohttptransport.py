@@ -97,7 +97,7 @@ class AiohttpTransport:
                 response = await self._start(request)
                 try:
                     body = await response.read()
-                except (aiohttp.ClientError, OSError) as error:
+                except (aiohttp.ClientError, OSError, RuntimeError) as error:
                     raise request_error_of(error, reused=False)
         except TimeoutError:
             raise RequestTimeout(f"no answer after {request.timeout_seconds} s") from None
@@ -215,7 +215,7 @@ class _AiohttpStream:
                     chunk = await content.readany()
         except TimeoutError:
             raise StreamIdle(f"nothing came for {self._idle_seconds} s") from None
-        except (aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError, RuntimeError) as error:
             if self._is_expired:
                 raise StreamExpired("the stream goes on for too long") from None
             raise StreamBroken(str(error) or type(error).__name__) from error

@@ -100,7 +100,7 @@ class FileCredentials:
     def _read(self) -> Grant:
         self._read_at = self._clock.monotonic()
         try:
-            header = _bearer(self._path.read_text(encoding="ascii").strip())
+            header = bearer_of(self._path.read_text(encoding="ascii").strip())
         except (OSError, ValueError) as error:
             reason = error.strerror or str(error) if isinstance(error, OSError) else "not a token"
             if self._grant is None:
@@ -126,8 +126,8 @@ def build_credentials(source: CredentialSource, clock: Clock) -> Credentials:
     return ExecCredentials(source, clock)
 
 
-def _bearer(token: str) -> str:
-    """The header for a token; raises ValueError for what would be no header."""
+def bearer_of(token: str) -> str:
+    """The header for a token; raises ValueError for what would be no header, or more than one."""
     if not _TOKEN.fullmatch(token):
         raise ValueError("not a token")
     return f"Bearer {token}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import orjson
 
-from ktrainer.client.credentials import Grant
+from ktrainer.client.credentials import Grant, bearer_of
 from ktrainer.client.errors import CredentialsFailed
 from ktrainer.client.lightimport import import_light
 from ktrainer.client.tls import CertificatePair
@@ -121,9 +121,10 @@ def _output_of(plugin: ExecPlugin, printed: bytes) -> Output:
     pair = None
     if status.client_certificate_data:
         pair = CertificatePair(status.client_certificate_data.encode(), status.client_key_data.encode())
-    if status.token and not status.token.isprintable():
-        raise _failure(plugin, "it prints a token that cannot be sent")
-    return Output(Grant(f"Bearer {status.token}" if status.token else "", pair), expires_at)
+    try:
+        return Output(Grant(bearer_of(status.token) if status.token else "", pair), expires_at)
+    except ValueError:
+        raise _failure(plugin, "it prints a token that cannot be sent") from None
 
 
 def _failure(plugin: ExecPlugin, message: str) -> CredentialsFailed:

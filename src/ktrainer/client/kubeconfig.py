@@ -24,6 +24,7 @@ from ktrainer.client.config import (
     TlsConfig,
     TokenFile,
 )
+from ktrainer.client.credentials import bearer_of
 from ktrainer.client.kubeconfigfile import User, read_kubeconfig
 from ktrainer.client.proxy import proxy_of
 
@@ -146,7 +147,10 @@ def _credentials_of(place: _Place, user: User, cluster: Cluster) -> CredentialSo
     if user.token_file:
         return TokenFile(place.existing("tokenFile", user.token_file))
     if user.token:
-        return Authorization(f"Bearer {user.token}")
+        try:
+            return Authorization(bearer_of(user.token))
+        except ValueError:
+            raise place.error("token", "not a token: it has spaces or other characters that cannot be sent") from None
     if user.username:
         return Authorization("Basic " + base64.b64encode(f"{user.username}:{user.password}".encode()).decode())
     if user.exec is not None:

@@ -189,6 +189,17 @@ async def test_a_stream_of_nonsense_should_be_given_up(server: ScriptedServer, t
         await Reading().all_of(transport, seconds=300, idle=80)
 
 
+async def test_a_stream_that_turns_to_nonsense_while_nobody_reads_should_be_broken(
+    server: ScriptedServer, transport: AiohttpTransport
+) -> None:
+    server.will((CHUNKED, chunk(b"1\n"), Pause(1), b"zz\r\n", Action.HANG))
+    async with transport.stream(Request("GET", "/w", {}, None, 300), idle_seconds=80) as stream:
+        assert await anext(stream.chunks()) == b"1\n"
+        await asyncio.sleep(5)
+        with pytest.raises(StreamBroken):
+            await anext(stream.chunks())
+
+
 async def test_a_stream_from_nowhere_should_be_no_connection(virtual_clock: VirtualClock) -> None:
     async with transport_to("http://127.0.0.1:1", virtual_clock) as transport:
         with pytest.raises(ConnectFailed) as caught:

@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from ktrainer.client.aiohttptransport import AiohttpTransport
-from ktrainer.client.errors import ConnectFailed, ConnectionLost, NotHttp, RequestTimeout
+from ktrainer.client.errors import ConnectFailed, ConnectionLost, NotHttp, RequestTimeout, TransportError
 from ktrainer.client.sockets import OPTIONS
 from ktrainer.client.transport import Request
 from support.clients import transport_to
@@ -226,6 +226,14 @@ async def test_a_body_that_is_cut_off_should_be_a_lost_connection(
         server.will(script)
         with pytest.raises(ConnectionLost):
             await transport.request(get())
+
+
+async def test_a_body_that_turns_to_nonsense_should_be_no_answer(
+    server: ScriptedServer, transport: AiohttpTransport
+) -> None:
+    server.will((CHUNKED, chunk(b"12345"), Pause(1), b"zz\r\n", Action.HANG))
+    with pytest.raises(TransportError):
+        await transport.request(get())
 
 
 async def test_what_is_not_http_should_be_said_so(server: ScriptedServer, transport: AiohttpTransport) -> None:

@@ -45,8 +45,9 @@ async def test_a_plugin_should_be_told_what_it_needs() -> None:
     script = (
         "import json, os, sys\n"
         "env = os.environ\n"
-        "token = [env['KUBERNETES_EXEC_INFO'], env['MINE'], str('PATH' in env), sys.stdin.read()]\n"
-        f"print(json.dumps({{'apiVersion': '{V1}', 'kind': 'ExecCredential', 'status': {{'token': '|'.join(token)}}}}))"
+        "parts = [env['KUBERNETES_EXEC_INFO'], env['MINE'], str('PATH' in env), sys.stdin.read()]\n"
+        "token = '|'.join(parts).replace(' ', '')\n"
+        f"print(json.dumps({{'apiVersion': '{V1}', 'kind': 'ExecCredential', 'status': {{'token': token}}}}))"
     )
     output = await run_plugin(plugin(script, environment={"MINE": "mine"}, cluster={"server": "https://x"}))
     info, *others = output.grant.header.removeprefix("Bearer ").split("|")

@@ -239,6 +239,7 @@ def test_a_field_of_a_cluster_that_cannot_be_used_should_be_named(
         ({"client-key-data": "YQ=="}, "client-certificate", "need each other"),
         ({"client-certificate-data": "YQ==", "client-key-data": "secret!"}, "client-key-data", "not base64"),
         ({"client-certificate": "none.pem", "client-key": "file.pem"}, "client-certificate", "No such file"),
+        ({"token": "a\nsecret: b"}, "token", "not a token"),
         ({"tokenFile": "none"}, "tokenFile", "No such file"),
         ({"as": "somebody", "token": "x"}, "as", "not supported"),
         ({"auth-provider": {"name": "oidc"}}, "auth-provider", "exec plugin"),
