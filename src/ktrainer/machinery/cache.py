@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ktrainer.kube.resourceversion import Order, compare
 from ktrainer.machinery.informer import Informer
 from ktrainer.machinery.instruments import Tools
+from ktrainer.machinery.objects import T
 from ktrainer.machinery.reader import CacheError, NotCached
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from ktrainer.aio.clock import Clock
     from ktrainer.kube.identity import Resource
     from ktrainer.machinery.cachemetrics import CacheMetrics
-    from ktrainer.machinery.objects import T
     from ktrainer.machinery.reader import Reader
     from ktrainer.machinery.source import ListerWatcher, View
     from ktrainer.machinery.written import WrittenVersions
@@ -59,7 +59,7 @@ class Cache:
             raise RuntimeError(f"{view.name} cannot be registered: the cache has started")
         if view not in self._informers:
             self._informers[view] = self._build(view)
-        informer = cast("Informer[T]", self._informers[view])
+        informer = cast(Informer[T], self._informers[view])
         if _manner_of(informer.view) != _manner_of(view):
             raise ValueError(f"{view.name} is registered already, but in another manner")
         for name, function in view.indexers.items():
@@ -69,7 +69,7 @@ class Cache:
     def reader(self, view: View[T]) -> Reader[T]:
         """Return the way to read a view; raises NotCached when it was not registered."""
         try:
-            return cast("Informer[T]", self._informers[view]).reader
+            return cast(Informer[T], self._informers[view]).reader
         except KeyError:
             raise NotCached(f"no informer is registered for {view.name}") from None
 

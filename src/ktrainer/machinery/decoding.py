@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic
 import msgspec
 
 from ktrainer.kube.identity import ObjectKey
+from ktrainer.machinery.delta import Skip
 from ktrainer.machinery.informerrecord import SkipReason
 from ktrainer.machinery.jsonparts import members_of
 from ktrainer.machinery.objects import T, settle_identity
@@ -17,7 +18,6 @@ from ktrainer.machinery.stringpool import StringPool
 
 if TYPE_CHECKING:
     from ktrainer.kube.meta import ObjectMeta
-    from ktrainer.machinery.delta import Skip
     from ktrainer.machinery.skips import Skips
     from ktrainer.machinery.source import View
 
@@ -61,7 +61,8 @@ class ObjectDecoder(Generic[T]):
         is_ours = kind == self._sent_kind or (may_lack_kind and kind == ("", ""))
         if not is_ours or not _is_complete(metadata, self._is_namespaced):
             detail = f"it is a {obj.kind} of {obj.api_version}, version {metadata.resource_version!r}"
-            return self._skips.skip(SkipReason.WRONG_KIND, metadata.key, detail)
+            self._skips.skip(SkipReason.WRONG_KIND, metadata.key, detail)
+            return Skip(None)  # it says nothing about the object of ours that may have the same key
         settle_identity(obj, *self._kind, self._pool)
         if self._transform is None:
             return obj

@@ -40,7 +40,7 @@ class Skip(msgspec.Struct, frozen=True, gc=False):
     """Something that is no object of ours, or one that we cannot read: it changes nothing, not even the version."""
 
     key: ObjectKey | None
-    """Whom it was about, if that much could be told."""
+    """The object of ours that it was about, if that can be told."""
 
 
 class Snapshot(msgspec.Struct, Generic[T], frozen=True):

@@ -56,7 +56,7 @@ class LineDecoder(Generic[T]):
                 change: Event[T] = obj if isinstance(obj, Skip) else Put(obj)
             case "DELETED":
                 obj = self._objects.accept(event.object)
-                change = obj if isinstance(obj, Skip) else Removal(obj.key, obj)
+                change = _removal_of(obj) if isinstance(obj, Skip) else Removal(obj.key, obj)
             case "BOOKMARK" if event.object.metadata.resource_version:
                 metadata = event.object.metadata
                 is_end = metadata.annotations.get(_END_OF_INITIAL_EVENTS) == "true"
@@ -77,9 +77,12 @@ class LineDecoder(Generic[T]):
         if kind == "BOOKMARK" or error is None:
             raise Undecodable("a bookmark without a version")
         skip = self._objects.skip_unreadable(document, error)
-        if kind == "DELETED" and skip.key is not None:
-            return Removal(skip.key, None)
-        return skip
+        return _removal_of(skip) if kind == "DELETED" else skip
+
+
+def _removal_of(skip: Skip) -> Event[T]:
+    """What the deletion of an object means of which no more is known than its key: that it is gone."""
+    return skip if skip.key is None else Removal(skip.key, None)
 
 
 def _split(line: bytes) -> tuple[str, bytes]:

@@ -88,7 +88,7 @@ class Lister(Generic[T]):
                 objects[obj.key] = obj
             elif obj.key is not None:
                 unreadable.add(obj.key)
-            if pace.is_slice_over(len(bytes(item))):
+            if pace.is_slice_over(memoryview(item).nbytes):
                 await asyncio.sleep(0)
         await asyncio.sleep(0)
 

@@ -173,6 +173,22 @@ async def test_ones_own_writes_should_be_seen_or_settled_by_a_new_list(virtual_c
         assert len(written) == 0
 
 
+async def test_a_list_that_need_not_be_the_newest_should_settle_nothing(virtual_clock: VirtualClock) -> None:
+    server, registry = ModelServer(), CollectorRegistry()
+    written = WrittenVersions(registry, [WIDGETS])
+    metrics = CacheMetrics(registry, virtual_clock)
+    cache = Cache(server, clock=virtual_clock, random=Random(0), metrics=metrics, written=written)
+    cache.register(WIDGET_VIEW)
+    async with running(cache):
+        await asyncio.sleep(5)
+        written.record(OWNER, "uid", WIDGETS, "5000")
+        server.take()
+        server.send_error(410, "Expired")
+        await asyncio.sleep(5)
+        assert server.take() == ["state 100"]
+        assert written.stale(OWNER, "uid", cache.resource_version_of) == WIDGETS
+
+
 async def test_a_list_of_one_view_should_not_settle_what_another_has_yet_to_see(virtual_clock: VirtualClock) -> None:
     server, registry = ModelServer(), CollectorRegistry()
     written = WrittenVersions(registry, [WIDGETS])

@@ -113,7 +113,7 @@ def test_a_line_that_makes_no_sense_should_discredit_the_stream(
 def test_an_object_of_another_kind_should_be_passed_over(
     decoder: LineDecoder[CachedObject], record: InformerRecord, kind: str, obj: dict[str, Any]
 ) -> None:
-    assert isinstance(decoder.decode(line_of(kind, obj)), Skip)
+    assert decoder.decode(line_of(kind, obj)) == Skip(None)
     assert record.skips[SkipReason.WRONG_KIND] == 1
 
 
@@ -132,3 +132,14 @@ def test_an_object_that_cannot_be_read_should_be_passed_over(
 
 def test_a_deletion_of_nobody_knows_what_should_be_passed_over(decoder: LineDecoder[CachedObject]) -> None:
     assert decoder.decode(b'{"type":"DELETED","object":{"metadata":[]}}') == Skip(None)
+
+
+def test_a_deletion_should_count_even_if_the_transform_fails(record: InformerRecord) -> None:
+    def fail(obj: CachedObject) -> CachedObject:
+        raise RuntimeError(obj.metadata.name)
+
+    objects = ObjectDecoder(View(WIDGETS, CachedObject, transform=fail), Skips("test", record))
+    decoder = LineDecoder(CachedObject, objects, record)
+    line = line_of("DELETED", {**KIND, "metadata": METADATA})
+    assert decoder.decode(line) == Removal(ObjectKey("ns", "a"), None)
+    assert decoder.decode(line.replace(b"DELETED", b"MODIFIED")) == Skip(ObjectKey("ns", "a"))

@@ -59,6 +59,20 @@ async def test_a_stream_that_is_cut_before_the_state_is_complete_should_leave_no
         assert contents_of(informer.store) == contents_of_server(server)
 
 
+async def test_a_stream_that_is_begun_again_should_begin_with_nothing() -> None:
+    server = ModelServer(end_bookmark_seconds=5)
+    key = server.create("a")
+    async with informing(server) as (informer, recorder):
+        await asyncio.sleep(1)
+        server.send_error(429, "TooManyRequests")
+        server.streams[0].is_frozen = True
+        server.delete(key)
+        server.create("b")
+        await informer.wait_synced()
+        assert server.take() == ["state", "state"]
+        assert recorder.take() == [("initial", "default/b")]
+
+
 @pytest.mark.parametrize("refusal", [InitialEvents.INVALID, InitialEvents.UNSUPPORTED])
 async def test_a_server_without_initial_events_should_be_listed_at_once(refusal: InitialEvents) -> None:
     server = ModelServer(initial_events=refusal, items_have_kind=False)

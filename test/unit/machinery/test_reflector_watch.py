@@ -169,6 +169,23 @@ async def test_a_watch_that_cannot_begin_should_be_tried_again_without_a_list(
         assert informer.last_error is None
 
 
+async def test_news_should_end_a_series_of_failures() -> None:
+    server = ModelServer()
+    key = server.create("a")
+    async with informing(server):
+        await asyncio.sleep(5)
+        server.refusals["watch"].extend([ConnectFailed("refused", refused=True)] * 3)
+        server.cut()
+        await asyncio.sleep(15)
+        server.update(key)
+        await asyncio.sleep(5)
+        server.refusals["watch"].append(ConnectFailed("refused", refused=True))
+        server.take()
+        server.cut()
+        await asyncio.sleep(1.7)
+        assert server.take() == ["watch 102"] * 2
+
+
 async def test_an_overloaded_server_should_be_backed_off_from_in_place() -> None:
     server = ModelServer()
     server.create("a")
