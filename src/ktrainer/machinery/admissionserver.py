@@ -169,7 +169,7 @@ class AdmissionServer:
         response = web.Response(status=status, body=body, content_type=content_type)
         if status == 405:
             response.headers["Allow"] = "POST"
-        if self.is_draining or status not in {200, 404}:
+        if self.is_draining or status != 200:
             response.force_close()
         return response
 

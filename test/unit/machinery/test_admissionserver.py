@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import subprocess
+import sys
 from contextlib import AsyncExitStack
 
 import pytest
@@ -97,7 +100,7 @@ async def test_garbage_should_be_answered_with_a_review() -> None:
 
 async def test_a_compressed_body_should_not_be_unpacked() -> None:
     async with served(JUDGE) as webhook, webhook.connect() as peer:
-        answer = await peer.request("POST", "/validate", b"\x1f\x8b\x08", Content_Encoding="gzip")
+        answer = await peer.request("POST", "/validate", gzip.compress(review()), Content_Encoding="gzip")
         assert accept(answer.body, "", is_mutating=False)["status"]["code"] == 400
 
 
@@ -275,3 +278,10 @@ async def test_a_port_that_is_taken_should_be_an_error() -> None:
         second = AdmissionServer(certificate.context, WebhookMetrics(CollectorRegistry()), options)
         with pytest.raises(OSError, match="address already in use"):
             await second.run()
+
+
+def test_serving_should_not_load_the_library_that_makes_certificates() -> None:
+    program = "import sys, ktrainer.machinery.admissionserver, ktrainer.machinery.servingcert; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "ktrainer.machinery.admissionserver" in modules
+    assert not {name for name in modules if name.startswith("cryptography")}

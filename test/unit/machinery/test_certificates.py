@@ -16,7 +16,7 @@ from ktrainer.machinery.certificates import CHECK_SECONDS, SETTLE_SECONDS
 from ktrainer.machinery.certsecret import SECRETS
 from ktrainer.machinery.certvalidity import certificates_of
 from ktrainer.machinery.pki import PkiPolicy
-from ktrainer.machinery.rotation import render
+from ktrainer.machinery.rotation import Action, Material, build_material, render
 from support.certificates import Issuer
 from support.httpspeer import connected
 from support.objectstore import ObjectStore, bundle_of, webhook_configuration
@@ -198,6 +198,24 @@ async def test_a_former_authority_should_come_back_with_the_new_one(
         assert bundle == certificates_of(stored_authority(store) + former)
 
 
+async def test_what_is_served_should_stay_trusted_while_another_replica_starts_all_over(
+    store: ObjectStore, virtual_clock: VirtualClock
+) -> None:
+    async with Replica(store, virtual_clock) as replica:
+        await replica.rotator.wait_ready()
+        former = replica.serving.certificate
+        fresh = build_material(Action.RENEW_ALL, Material.of({}), POLICY, virtual_clock.now())
+        with_data(lambda data: {key: encoded(value) for key, value in fresh.data().items()})(store)
+        install_configurations(store)
+        replica.rotator.wake()
+        await settle()
+        assert replica.serving.certificate == former
+        assert is_trusted(former, current_bundle(store), virtual_clock.now())
+        assert is_trusted(fresh.serving.certificate, current_bundle(store), virtual_clock.now())
+        await asyncio.sleep(SETTLE_SECONDS + 1)
+        assert replica.serving.certificate == fresh.serving.certificate
+
+
 async def test_waking_should_save_the_wait(store: ObjectStore, virtual_clock: VirtualClock) -> None:
     async with Replica(store, virtual_clock) as replica:
         await replica.rotator.wait_ready()
@@ -369,6 +387,24 @@ async def test_an_api_server_that_is_down_should_be_asked_again_but_not_pestered
         recovered_at = virtual_clock.monotonic()
         await replica.rotator.wait_ready()
         assert virtual_clock.monotonic() - recovered_at <= 8 + SETTLE_SECONDS
+
+
+async def test_a_second_outage_should_be_met_as_fresh_as_the_first(
+    store: ObjectStore, virtual_clock: VirtualClock
+) -> None:
+    async with Replica(store, virtual_clock) as replica:
+        await replica.rotator.wait_ready()
+        store.trouble = lambda verb, plural: InternalError(500, "InternalError", "down")
+        await asyncio.sleep(60)
+        store.trouble = lambda verb, plural: None
+        await asyncio.sleep(10)
+        store.trouble = lambda verb, plural: InternalError(500, "InternalError", "down")
+        replica.rotator.wake()
+        await settle()
+        store.trouble = lambda verb, plural: None
+        install_configurations(store)
+        await asyncio.sleep(0.1)
+        assert served_is_trusted(replica, store, virtual_clock)
 
 
 async def test_an_answer_that_is_no_secret_should_not_end_the_loop(
