@@ -42,9 +42,15 @@ def components(cluster: Folder) -> Components:
     return Components(cluster)
 
 
+@pytest.fixture
+def crowd_size() -> int:
+    """How many ConfigMaps are in `crowd`."""
+    return CROWD
+
+
 @pytest.fixture(scope="session")
 def crowd(cluster: Folder) -> Iterator[str]:
-    """A namespace with many ConfigMaps, named m-…: `CROWD` of them. Whoever adds others removes them again."""
+    """A namespace with many ConfigMaps, named m-…. Whoever adds others removes them again."""
     name = f"crowd-{uuid.uuid4().hex[:8]}"
     with closing(Api(cluster.kubeconfig("admin"))) as admin:
         admin.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
