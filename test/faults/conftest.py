@@ -7,20 +7,26 @@ have computed for long.
 import asyncio
 import gc
 import os
+import uuid
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
 
+from clusters.api import Api
 from clusters.folder import Folder
 from support.components import Components
 from support.faultproxy.proxy import FaultProxy
+from support.figures import scaled
 from support.loopcpu import measured_callbacks
 from support.observer import observing
+from support.population import populate
 
 MOST_CALLBACK_SECONDS = 0.020
 DESCRIPTOR_SLACK = 2
+CROWD = scaled(2_000, 10_000)
 
 
 @pytest.fixture
@@ -34,6 +40,23 @@ def proxy(cluster: Folder, tmp_path: Path) -> Iterator[FaultProxy]:
 def components(cluster: Folder) -> Components:
     """The processes of the control plane."""
     return Components(cluster)
+
+
+@pytest.fixture
+def crowd_size() -> int:
+    """How many ConfigMaps are in `crowd`."""
+    return CROWD
+
+
+@pytest.fixture(scope="session")
+def crowd(cluster: Folder) -> Iterator[str]:
+    """A namespace with many ConfigMaps, named m-…. Whoever adds others removes them again."""
+    name = f"crowd-{uuid.uuid4().hex[:8]}"
+    with closing(Api(cluster.kubeconfig("admin"))) as admin:
+        admin.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        asyncio.run(populate(cluster.kubeconfig("admin"), name, (f"m-{number:05}" for number in range(CROWD))))
+        yield name
+        admin.delete(f"/api/v1/namespaces/{name}")
 
 
 @pytest.fixture(scope="session")
