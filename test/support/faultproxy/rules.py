@@ -96,8 +96,33 @@ class Refuse(Rule):
 class LoseAnswer(Rule):
     """Let the API server do it, then close the connection without telling."""
 
+    lost: list[Answer] = field(default_factory=list, init=False)
+    """What nobody was told."""
+
     async def after(self, request: Request, answer: Answer) -> Answer:
         """Cut."""
+        self.lost.append(answer)
+        raise Cut
+
+
+@dataclass
+class Strike(Rule):
+    """Do something to somebody, before the API server has heard of the request or once it has answered; then cut."""
+
+    action: Callable[[], None] = field(default=lambda: None)
+    """Called in the proxy's thread."""
+    is_after: bool = False
+
+    async def before(self, request: Request) -> Answer | None:
+        """Strike, or wait for the answer."""
+        if self.is_after:
+            return None
+        self.action()
+        raise Cut
+
+    async def after(self, request: Request, answer: Answer) -> Answer:
+        """Strike."""
+        self.action()
         raise Cut
 
 
