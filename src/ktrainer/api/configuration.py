@@ -1,0 +1,158 @@
+"""The manager's configuration, `kind: Configuration` of `config.trainer.kubeflow.org/v1alpha1`, and its defaults.
+
+`ktrainer.api.configurationfile` reads it from a file. A file that the original accepts is accepted here, so an empty
+string stands for the default where it does there.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Final, Literal
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticUseDefault
+
+from ktrainer.api.address import Address
+from ktrainer.api.duration import Duration
+from ktrainer.api.model import Model
+from ktrainer.api.schema import Count, Positive
+
+API_VERSION: Final = "config.trainer.kubeflow.org/v1alpha1"
+
+
+def _default_if_empty(value: object) -> object:
+    if value == "":
+        raise PydanticUseDefault
+    return value
+
+
+_EMPTY_IS_DEFAULT = BeforeValidator(_default_if_empty)
+Text = Annotated[str, _EMPTY_IS_DEFAULT]
+ServerAddress = Annotated[Address, _EMPTY_IS_DEFAULT]
+Port = Annotated[int, Field(ge=1, le=65535)]
+Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Webhook(Model):
+    """The admission webhook."""
+
+    port: Port = 9443
+    host: str = ""
+    """The address to listen on; empty for all."""
+    cert_dir: Text | None = None
+    """The folder of tls.crt and tls.key where `certManagement.enable` is false; one under the temporary folder."""
+
+
+class LeaderElection(Model):
+    """Which of several managers leads."""
+
+    leader_elect: bool = False
+    """Whether there is an election; without it this manager leads at once."""
+    resource_lock: Text = "leases"
+    resource_name: Text = "trainer.kubeflow.org"
+    """The name of the lease."""
+    resource_namespace: str = ""
+    """The namespace of the lease; empty for that of the manager."""
+    lease_duration: Duration = timedelta(seconds=15)
+    """How long others wait for a leader that has gone silent."""
+    renew_deadline: Duration = timedelta(seconds=10)
+    """How long the leader tries to renew its lease before it gives up."""
+    retry_period: Duration = timedelta(seconds=2)
+    """The pause between two tries."""
+
+
+class MetricsAuth(Model):
+    """Who may read the metrics."""
+
+    enabled: bool = False
+    """Whether readers need a token with leave to read (TokenReview and SubjectAccessReview)."""
+
+
+class Metrics(Model):
+    """The server of the metrics."""
+
+    bind_address: ServerAddress = ":8443"
+    secure_serving: bool = True
+    """Whether the server speaks TLS."""
+    auth: MetricsAuth = MetricsAuth()
+
+
+class Health(Model):
+    """The server of the probes."""
+
+    health_probe_bind_address: ServerAddress = ":8081"
+    readiness_endpoint_name: Text = "readyz"
+    liveness_endpoint_name: Text = "healthz"
+
+
+class Controller(Model):
+    """The controllers."""
+
+    group_kind_concurrency: dict[str, Positive] = Field(default_factory=dict)
+    """How many objects of a kind, such as TrainJob.trainer.kubeflow.org, are reconciled at once; 1 when absent."""
+
+
+class CertManagement(Model):
+    """The certificate of the webhook."""
+
+    enable: bool = True
+    """Whether the manager makes and renews the certificate by itself."""
+    webhook_service_name: Text = "kubeflow-trainer-controller-manager"
+    webhook_secret_name: Text = "kubeflow-trainer-webhook-cert"  # noqa: S105 - the name of a Secret
+
+
+class ClientConnection(Model):
+    """How fast the manager asks the API server; for each kind of resource by itself."""
+
+    qps: Rate = 50.0
+    """Requests in a second, in the long run."""
+    burst: Count = 100
+    """Requests at once."""
+
+
+class StatusServer(Model):
+    """The server that training pods report their progress to."""
+
+    port: Port = 10443
+    qps: Rate = 5.0
+    """Requests in a second that it makes to the API server, in the long run."""
+    burst: Count = 10
+    """Requests at once."""
+
+
+class Tls(Model):
+    """The TLS settings of all servers. A version or cipher that is unknown is warned of at start, and not used."""
+
+    min_version: str = ""
+    """1.2 or 1.3; empty for the default."""
+    cipher_suites: list[str] = Field(default_factory=list)
+    next_protos: list[str] = Field(default_factory=list)
+
+
+class Plugins(Model):
+    """The plugins of the framework, by name."""
+
+    disabled: list[str] = Field(default_factory=list)
+    order: list[str] = Field(default_factory=list)
+    """The plugins that run first, in this order; the others follow in theirs."""
+    external: list[str] = Field(default_factory=list)
+    """Plugins of other packages that are switched on: names of entry points of the group `ktrainer.plugins`."""
+
+
+class Configuration(Model):
+    """All that the file can say."""
+
+    api_version: Literal["config.trainer.kubeflow.org/v1alpha1"] = API_VERSION
+    kind: Literal["Configuration"] = "Configuration"
+    webhook: Webhook = Webhook()
+    leader_election: LeaderElection = LeaderElection()
+    metrics: Metrics = Metrics()
+    health: Health = Health()
+    controller: Controller = Controller()
+    cert_management: CertManagement = CertManagement()
+    client_connection: ClientConnection = ClientConnection()
+    status_server: StatusServer = StatusServer()
+    feature_gates: dict[str, bool] = Field(default_factory=dict)
+    """Gates that do not stand as they do by default; `ktrainer.api.gates` knows them."""
+    tls: Tls = Tls()
+    plugins: Plugins = Plugins()

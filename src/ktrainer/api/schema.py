@@ -1,0 +1,168 @@
+"""Marks on the fields of our models: what a CRD says of them beyond what pydantic can.
+
+Each mark adds to the generated schema. A rule that looks at one object alone is also checked in Python, so that it
+holds where no API server has seen the object (`ktrainer validate`) and under the CRDs of another version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic.alias_generators import to_snake
+from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError, core_schema
+
+from ktrainer.kube.timestamp import parse_time
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A CEL rule on a value."""
+
+    cel: str
+    message: str
+    check: Callable[[Any], bool] | None = None
+    """The same in Python; none for a rule on transitions, which only an API server can judge."""
+
+    def checked(self, schema: CoreSchema) -> CoreSchema:
+        """The schema of a value that must also pass the check."""
+        if self.check is None:
+            return schema
+        return core_schema.no_info_after_validator_function(self._judge, schema)
+
+    def add_to(self, json_schema: JsonSchemaValue) -> None:
+        """Put the rule behind those that are already there."""
+        json_schema.setdefault("x-kubernetes-validations", []).append({"rule": self.cel, "message": self.message})
+
+    def _judge(self, value: Any) -> Any:
+        if self.check is not None and not self.check(value):
+            raise PydanticCustomError("rule", "{message}", {"message": self.message})
+        return value
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return self.checked(handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        json_schema = handler(schema)
+        self.add_to(json_schema)
+        return json_schema
+
+
+IMMUTABLE: Final = Rule("self == oldSelf", "field is immutable")
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """Something that goes into the schema as it is."""
+
+    name: str
+    value: Any
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(schema), self.name: self.value}
+
+
+ATOMIC: Final = Marked("x-kubernetes-list-type", "atomic")
+"""A list that is replaced as a whole."""
+ATOMIC_MAP: Final = Marked("x-kubernetes-map-type", "atomic")
+"""An object that is replaced as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A list whose items are known by one of their fields, and merge one by one."""
+
+    key: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        attribute = to_snake(self.key)
+
+        def key_of(item: Any) -> Hashable:
+            key: Hashable = item.get(self.key, "") if isinstance(item, dict) else getattr(item, attribute)
+            return key
+
+        return _unique(handler(source), key_of)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        marks = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [self.key]}
+        return {**handler(schema), **marks}
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """A list of scalars that is a set."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return _unique(handler(source), lambda item: item)
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(schema), "x-kubernetes-list-type": "set"}
+
+
+def _unique(schema: CoreSchema, key_of: Callable[[Any], Hashable]) -> CoreSchema:
+    def judge(items: list[Any]) -> list[Any]:
+        seen = set()
+        for position, item in enumerate(items):
+            key = key_of(item)
+            if key in seen:
+                # Raised by hand, since only this form can name the item.
+                error = PydanticCustomError("duplicate", "duplicate")
+                raise ValidationError.from_exception_data(
+                    "", [InitErrorDetails(type=error, loc=(position,), input=key)]
+                )
+            seen.add(key)
+        return items
+
+    return core_schema.no_info_after_validator_function(judge, schema)
+
+
+INT32_MIN: Final = -(2**31)
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
+INT32: Final = Marked("format", "int32")
+INT64: Final = Marked("format", "int64")
+
+# The bounds of a format are left out of the schema: the format says them.
+Int32: TypeAlias = Annotated[int, Field(ge=INT32_MIN, le=INT32_MAX), INT32]
+Count: TypeAlias = Annotated[int, Field(ge=0, le=INT32_MAX), INT32]
+"""Zero or more."""
+Positive: TypeAlias = Annotated[int, Field(ge=1, le=INT32_MAX), INT32]
+"""One or more."""
+
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=253)]
+"""The name of something: never empty."""
+
+
+def _int_or_string(value: object) -> int | str:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise PydanticCustomError("int_or_string_type", "must be an integer or a string")
+    return value
+
+
+IntOrString: TypeAlias = Annotated[
+    int | str,
+    PlainValidator(_int_or_string),
+    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}),
+]
+
+
+def _instant(value: object) -> str:
+    if not isinstance(value, str):
+        raise PydanticCustomError("string_type", "must be a string")
+    try:
+        parse_time(value)
+    except ValueError:
+        raise PydanticCustomError("date_time", "must be a time in the form of RFC 3339, such as 2026-01-02T03:04:05Z")
+    return value
+
+
+Instant: TypeAlias = Annotated[str, PlainValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
+"""A time as RFC 3339 spells it; it stays a string, so that nothing of it is lost."""
