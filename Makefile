@@ -31,6 +31,7 @@ lint: $(VENV) ## Check style, types, layers, locks and generated files
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python hack/lock.py check
+	$(BIN)/python hack/gen_facts.py --check
 
 .PHONY: unit
 unit: $(VENV) ## Run the unit tests, with coverage of src
@@ -48,7 +49,7 @@ fmt: $(VENV) ## Format the code and mend what can be mended
 
 .PHONY: generate
 generate: $(VENV) ## Write the generated files anew
-	@echo "nothing is generated yet"
+	$(BIN)/python hack/gen_facts.py
 
 .PHONY: lock
 lock: $(VENV) ## Renew the locked versions under requirements/
