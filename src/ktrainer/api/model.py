@@ -11,17 +11,16 @@ import re
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator
 from pydantic.alias_generators import to_camel
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
-from ktrainer.api.schema import Rule
+from ktrainer.api.schema import Foreign, Rule, Written
 from ktrainer.kube.conditions import Condition as _Condition
 from ktrainer.kube.meta import ObjectMeta as _ObjectMeta
 
 if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-    from pydantic.json_schema import JsonSchemaValue
+    from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
 
 
@@ -47,13 +46,6 @@ class Model(BaseModel):
         for rule in cls.rules:
             schema = rule.checked(schema)
         return schema
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        json_schema = handler.resolve_ref_schema(handler(schema))
-        for rule in cls.rules:
-            rule.add_to(json_schema)
-        return json_schema
 
 
 T = TypeVar("T")
@@ -85,7 +77,7 @@ ObjectMeta = Annotated[
     _ObjectMeta,
     _converter(_ObjectMeta),
     PlainSerializer(msgspec.to_builtins),
-    WithJsonSchema({"type": "object"}),
+    Written.OBJECT,
 ]
 """The metadata of an object of ours, in the form that caches keep; fields that no controller reads are left out."""
 
@@ -93,6 +85,6 @@ Condition = Annotated[
     _Condition,
     _converter(_Condition),
     PlainSerializer(msgspec.to_builtins),
-    WithJsonSchema({"x-foreign": "meta.v1.Condition"}),
+    Foreign("meta.v1.Condition"),
 ]
 """A condition of a status."""

@@ -1,15 +1,16 @@
-"""Marks on the fields of our models: what a CRD says of them beyond what pydantic can.
+"""Marks on the fields of our models: what a CRD says of them beyond what pydantic knows.
 
-Each mark adds to the generated schema. A rule that looks at one object alone is also checked in Python, so that it
+hack/gen_crds.py reads the marks. A rule that looks at one object alone is also checked in Python, so that it
 holds where no API server has seen the object (`ktrainer validate`) and under the CRDs of another version.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias
 
-from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainValidator
 from pydantic.alias_generators import to_snake
 from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError, core_schema
 
@@ -18,8 +19,7 @@ from ktrainer.kube.timestamp import parse_time
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-    from pydantic.json_schema import JsonSchemaValue
+    from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
 
 
@@ -38,10 +38,6 @@ class Rule:
             return schema
         return core_schema.no_info_after_validator_function(self._judge, schema)
 
-    def add_to(self, json_schema: JsonSchemaValue) -> None:
-        """Put the rule behind those that are already there."""
-        json_schema.setdefault("x-kubernetes-validations", []).append({"rule": self.cel, "message": self.message})
-
     def _judge(self, value: Any) -> Any:
         if self.check is not None and not self.check(value):
             raise PydanticCustomError("rule", "{message}", {"message": self.message})
@@ -49,11 +45,6 @@ class Rule:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return self.checked(handler(source))
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        json_schema = handler(schema)
-        self.add_to(json_schema)
-        return json_schema
 
 
 IMMUTABLE: Final = Rule("self == oldSelf", "field is immutable")
@@ -66,14 +57,29 @@ class Marked:
     name: str
     value: Any
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(schema), self.name: self.value}
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """The value is of a type that is not ours; its schema stands under this name among the definitions."""
+
+    name: str
+
+
+class Written(Enum):
+    """How a value is written, where its type in Python does not tell."""
+
+    INT_OR_STRING = auto()
+    DATE_TIME = auto()
+    OBJECT = auto()
+    """Any object: an API server knows what may be in it."""
 
 
 ATOMIC: Final = Marked("x-kubernetes-list-type", "atomic")
 """A list that is replaced as a whole."""
 ATOMIC_MAP: Final = Marked("x-kubernetes-map-type", "atomic")
 """An object that is replaced as a whole."""
+NOT_EMPTY: Final = Marked("minProperties", 1)
+"""An object with at least one field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +97,6 @@ class Keyed:
 
         return _unique(handler(source), key_of)
 
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        marks = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [self.key]}
-        return {**handler(schema), **marks}
-
 
 @dataclass(frozen=True, slots=True)
 class Unique:
@@ -102,9 +104,6 @@ class Unique:
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return _unique(handler(source), lambda item: item)
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(schema), "x-kubernetes-list-type": "set"}
 
 
 def _unique(schema: CoreSchema, key_of: Callable[[Any], Hashable]) -> CoreSchema:
@@ -150,7 +149,7 @@ def _int_or_string(value: object) -> int | str:
 IntOrString: TypeAlias = Annotated[
     int | str,
     PlainValidator(_int_or_string),
-    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}),
+    Written.INT_OR_STRING,
 ]
 
 
@@ -164,5 +163,5 @@ def _instant(value: object) -> str:
     return value
 
 
-Instant: TypeAlias = Annotated[str, PlainValidator(_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
+Instant: TypeAlias = Annotated[str, PlainValidator(_instant), Written.DATE_TIME]
 """A time as RFC 3339 spells it; it stays a string, so that nothing of it is lost."""

@@ -14,11 +14,11 @@ from ktrainer.api.schema import (
     ATOMIC,
     INT64,
     INT64_MAX,
+    NOT_EMPTY,
     Count,
     Int32,
     IntOrString,
     Keyed,
-    Marked,
     Name,
     Positive,
     Rule,
@@ -26,8 +26,6 @@ from ktrainer.api.schema import (
 )
 from ktrainer.api.template import TemplateMeta
 from ktrainer.api.trainjob import PROCESS_WORDS
-
-_NOT_EMPTY = Marked("minProperties", 1)
 
 
 class EnvInjectionTarget(Model):
@@ -243,7 +241,7 @@ class TrainingRuntimeSpec(Model):
     """Which scheduler starts the pods of a job all at once; without it each pod starts by itself."""
     run_policy: RunPolicy | None = None
     """How long TrainJobs run and stay, where they do not say so themselves."""
-    template: Annotated[JobSetTemplate, _NOT_EMPTY] = Field(default_factory=JobSetTemplate)
+    template: Annotated[JobSetTemplate, NOT_EMPTY] = Field(default_factory=JobSetTemplate)
     """What the JobSet of a TrainJob is made from."""
 
 
@@ -263,7 +261,7 @@ class TrainingRuntime(Model):
     """The kind of this object."""
     metadata: ObjectMeta
     """Name, namespace, labels and annotations, as of any object."""
-    spec: Annotated[TrainingRuntimeSpec, _NOT_EMPTY] = Field(default_factory=TrainingRuntimeSpec)
+    spec: Annotated[TrainingRuntimeSpec, NOT_EMPTY] = Field(default_factory=TrainingRuntimeSpec)
     """What a TrainJob gets from this runtime."""
 
 
@@ -276,5 +274,5 @@ class ClusterTrainingRuntime(Model):
     """The kind of this object."""
     metadata: ObjectMeta
     """Name, labels and annotations, as of any object."""
-    spec: Annotated[ClusterTrainingRuntimeSpec, _NOT_EMPTY] = Field(default_factory=ClusterTrainingRuntimeSpec)
+    spec: Annotated[ClusterTrainingRuntimeSpec, NOT_EMPTY] = Field(default_factory=ClusterTrainingRuntimeSpec)
     """What a TrainJob gets from this runtime, and who may use it."""

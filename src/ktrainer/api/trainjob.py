@@ -23,6 +23,7 @@ from ktrainer.api.schema import (
     IMMUTABLE,
     INT64,
     INT64_MAX,
+    NOT_EMPTY,
     Count,
     IntOrString,
     Keyed,
@@ -192,5 +193,5 @@ class TrainJob(Model):
     """Name, namespace, labels and annotations, as of any object."""
     spec: TrainJobSpec
     """What the user wants."""
-    status: TrainJobStatus = Field(default_factory=TrainJobStatus)
+    status: Annotated[TrainJobStatus, NOT_EMPTY] = Field(default_factory=TrainJobStatus)
     """What has become of it."""
