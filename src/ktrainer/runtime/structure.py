@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ktrainer.kube import fields
 from ktrainer.kube.quantity import QuantityError, canonical
 from ktrainer.runtime.jobsetfacts import jobset_facts
+from ktrainer.runtime.zerovalues import LEFT_OUT, WRITTEN
 
 if TYPE_CHECKING:
     from ktrainer.kube.facts import Shape
@@ -36,9 +37,8 @@ _INT64: Final = range(-(2**63), 2**63)
 def settle(value: JsonObject, type_name: str, path: Path, unknown: list[str] | None = None) -> ErrorList:
     """Check an object of a type and spell its quantities canonically, in place; return what does not fit.
 
-    Also done, as decoding into types does it in the original: the divisor of a resource reference is written even when
-    it is the default, and an empty literal value of a variable is not. The paths of fields that the facts do not know
-    are added to `unknown`; such fields stay.
+    Zero values that mean nothing are left out, see `zerovalues`. Fields that the facts do not know stay, and their paths
+    are added to `unknown`.
     """
     check = _Check(path, unknown)
     check.object(value, type_name, None)
@@ -65,10 +65,12 @@ class _Check:
         for key in type_.required:
             if value.get(key) is None:
                 self.errors.append(fields.required(self._path((place, key))))
-        if type_name == "core.v1.ResourceFieldSelector":
-            value.setdefault("divisor", "0")
-        elif type_name == "core.v1.EnvVar" and value.get("value") == "":
-            del value["value"]
+        if type_name in LEFT_OUT:
+            for key in LEFT_OUT[type_name] & value.keys():
+                if not value[key]:
+                    del value[key]
+        if type_name in WRITTEN:
+            value.setdefault(*WRITTEN[type_name])
 
     def _item(self, owner: Any, key: Any, item: Any, shape: Shape, place: _Place) -> None:
         """Check one value, which `owner` holds under `key`."""
