@@ -16,7 +16,7 @@ from ktrainer.api.foreign import (
     VolumeMount,
 )
 from ktrainer.api.model import Model
-from ktrainer.api.schema import ATOMIC, Keyed
+from ktrainer.api.schema import ATOMIC, MOUNTS, Keyed
 from ktrainer.api.template import TemplateMeta
 
 
@@ -34,7 +34,7 @@ class ContainerOverride(Model):
     """The name of the container in the runtime."""
     env: Annotated[list[EnvVar], Keyed("name")] = Field(default_factory=list)
     """Environment variables to add or replace."""
-    volume_mounts: Annotated[list[VolumeMount], Keyed("name")] = Field(default_factory=list)
+    volume_mounts: Annotated[list[VolumeMount], MOUNTS] = Field(default_factory=list)
     """Volumes to mount, or to mount elsewhere."""
 
 

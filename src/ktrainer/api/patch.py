@@ -18,7 +18,7 @@ from ktrainer.api.foreign import (
     VolumeMount,
 )
 from ktrainer.api.model import Model
-from ktrainer.api.schema import ATOMIC, IMMUTABLE, INT64, INT64_MAX, Instant, Keyed, Name
+from ktrainer.api.schema import ATOMIC, IMMUTABLE, INT64, INT64_MAX, MOUNTS, Instant, Keyed, Name
 from ktrainer.api.template import TemplateMeta
 
 
@@ -29,7 +29,7 @@ class ContainerPatch(Model):
     """The name of the container in the runtime."""
     env: Annotated[list[EnvVar], Field(max_length=128), Keyed("name")] = Field(default_factory=list)
     """Environment variables to add or replace."""
-    volume_mounts: Annotated[list[VolumeMount], Field(max_length=128), Keyed("name")] = Field(default_factory=list)
+    volume_mounts: Annotated[list[VolumeMount], Field(max_length=128), MOUNTS] = Field(default_factory=list)
     """Volumes to mount, or to mount elsewhere."""
     security_context: SecurityContext | None = None
     """The security settings of the container."""

@@ -87,8 +87,12 @@ class Keyed:
     """A list whose items are known by one of their fields, and merge one by one."""
 
     key: str
+    checked: bool = True
+    """Whether a key that comes twice is an error here, too, and not to API servers alone."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if not self.checked:
+            return handler(source)
         attribute = to_snake(self.key)
 
         def key_of(item: Any) -> Hashable:
@@ -96,6 +100,10 @@ class Keyed:
             return key
 
         return _unique(handler(source), key_of)
+
+
+MOUNTS: Final = Keyed("name", checked=False)
+"""Volume mounts: the CRD of the original knows them by their volume, but they merge by their path."""
 
 
 @dataclass(frozen=True, slots=True)

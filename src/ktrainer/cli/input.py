@@ -1,0 +1,56 @@
+"""Reads the files of a command line."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from ktrainer.api.yamltext import YamlError, parse_documents
+from ktrainer.app.documents import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+class InputError(Exception):
+    """A file that cannot be read; the message tells which and why."""
+
+
+def read_documents(files: Iterable[str]) -> list[Document]:
+    """All objects in the files, in their order; those of a `kind: List` one by one. Raises InputError."""
+    return [document for file in files for document in _read(file)]
+
+
+def _read(file: str) -> Iterator[Document]:
+    number = 0
+    try:
+        for value in parse_documents(_text(file)):
+            number += 1
+            if value is None:
+                continue
+            if not isinstance(value, dict):
+                raise InputError(f"{file}#{number}: not an object")
+            yield from _objects(file, number, value)
+    except YamlError as error:
+        raise InputError(f"{file}#{number + 1}: {error}") from error
+
+
+def _objects(file: str, number: int, value: dict[str, object]) -> Iterator[Document]:
+    items = value.get("items")
+    if value.get("kind") != "List" or not isinstance(items, list):
+        yield Document(file, number, value)
+        return
+    for item in items:
+        if not isinstance(item, dict):
+            raise InputError(f"{file}#{number}: an item of the list is not an object")
+        yield Document(file, number, item)
+
+
+def _text(file: str) -> str:
+    try:
+        if file == "-":
+            return sys.stdin.read()
+        with open(file, encoding="utf-8") as opened:
+            return opened.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: {error}") from error

@@ -1,0 +1,74 @@
+"""The commands `render` and `validate`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from ktrainer.app.documents import DocumentReader, run_now
+from ktrainer.app.keys import show_curve_keys, show_ssh_keys
+from ktrainer.app.render import is_runtime, is_trainjob, render, validate
+from ktrainer.app.training import build_training
+from ktrainer.cli.input import InputError, read_documents
+from ktrainer.cli.order import ordered
+from ktrainer.framework.dependencies import Dependencies
+from ktrainer.runtime.yamlwriter import to_yaml
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ktrainer.app.documents import Document
+    from ktrainer.app.render import Rendering
+    from ktrainer.kube.jsonvalue import JsonObject
+
+OK: Final = 0
+FINDINGS: Final = 1
+UNUSABLE: Final = 2
+UNREACHABLE: Final = 3
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run one of the two commands; return its exit code."""
+    try:
+        documents = read_documents(arguments.files)
+    except InputError as error:
+        print(f"ktrainer: {error}", file=sys.stderr)
+        return UNUSABLE
+    is_render = arguments.command == "render"
+    if not any(is_trainjob(each) or (not is_render and is_runtime(each)) for each in documents):
+        wanted = "TrainJob" if is_render else "TrainJob or runtime"
+        print(f"ktrainer: there is no {wanted} in {', '.join(arguments.files)}", file=sys.stderr)
+        return UNUSABLE
+    rendering = _work(documents, arguments)
+    _report(rendering)
+    if is_render and rendering.objects:
+        print(_formatted(rendering.objects, arguments.output), end="")
+    return FINDINGS if rendering.has_errors else OK
+
+
+def _work(documents: list[Document], arguments: argparse.Namespace) -> Rendering:
+    dependencies = Dependencies(
+        reader=DocumentReader(documents, arguments.namespace),
+        make_ssh_keys=show_ssh_keys,
+        make_curve_keys=show_curve_keys,
+    )
+    command = render if arguments.command == "render" else validate
+    return run_now(command(documents, build_training(dependencies), arguments.namespace))
+
+
+def _report(rendering: Rendering) -> None:
+    for report in rendering.reports:
+        for warning in report.warnings:
+            print(f"{report.document}: warning: {warning}", file=sys.stderr)
+        for error in report.errors:
+            print(f"{report.document}: {error}", file=sys.stderr)
+
+
+def _formatted(objects: list[JsonObject], output: str) -> str:
+    shown = [ordered(each) for each in objects]
+    if output == "json":
+        listed = {"apiVersion": "v1", "kind": "List", "items": shown}
+        return orjson.dumps(listed, option=orjson.OPT_INDENT_2).decode() + "\n"
+    return "---\n".join(map(to_yaml, shown))

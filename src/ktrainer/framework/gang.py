@@ -1,0 +1,53 @@
+"""Which pods must be scheduled together.
+
+A gang is what starts at once with the nodes of the training. A job that waits for another, or that another waits for,
+is not in it: the scheduler would hold all of them back for pods that cannot come yet.
+
+Departs: the original counts every job, so that a gang with an initializer or a launcher that waits never fills.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ktrainer.framework.resources import Requests, sum_of
+
+if TYPE_CHECKING:
+    from ktrainer.framework.info import Info
+    from ktrainer.framework.podset import PodSet
+    from ktrainer.kube.jsonvalue import JsonObject
+
+
+def gang_of(info: Info) -> list[PodSet]:
+    """The pods that start together with those that `numNodes` counts; all pods where nothing waits for anything."""
+    sized = info.sized
+    if sized is None:
+        return info.pod_sets
+    if _starts_in_order(info.template):
+        return [sized]
+    wave = _awaited(sized)
+    return [pods for pods in info.pod_sets if _awaited(pods) == wave]
+
+
+def member_count_of(gang: list[PodSet]) -> int:
+    """How many pods a gang has."""
+    return sum(pods.count for pods in gang)
+
+
+def resources_of(gang: list[PodSet]) -> dict[str, str]:
+    """What a gang asks of the cluster, to the last bit."""
+    total: Requests = {}
+    for pods in gang:
+        sum_of(pods.requests, pods.count, total)
+    return {name: str(quantity) for name, quantity in total.items()}
+
+
+def _starts_in_order(template: JsonObject) -> bool:
+    policy = template.get("startupPolicy") or {}
+    return policy.get("startupPolicyOrder") == "InOrder"
+
+
+def _awaited(pods: PodSet) -> frozenset[tuple[str | None, str | None]]:
+    """What must have happened before the job starts: jobs of the same wave wait for the same."""
+    waits = pods.job.get("dependsOn") or ()
+    return frozenset((wait.get("name"), wait.get("status")) for wait in waits)

@@ -1,0 +1,81 @@
+"""Puts a Framework together from factories by name, as the configuration wants it.
+
+Plugins of other packages are entry points of the group `ktrainer.plugins`; each has to be switched on by name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ktrainer.framework.errors import RegistryError
+from ktrainer.framework.framework import Framework
+from ktrainer.framework.plugin import Plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ktrainer.framework.dependencies import Dependencies
+
+    Factory = Callable[[Dependencies], Plugin]
+    Registry = Mapping[str, Factory]
+
+ENTRY_POINTS: Final = "ktrainer.plugins"
+
+
+def build_framework(registry: Registry, dependencies: Dependencies) -> Framework:
+    """Construct all plugins that the configuration does not disable, in its order, and those that it adds.
+
+    Raises RegistryError for a name that no plugin has, for one that two have, and when the plugins do not make a
+    framework.
+    """
+    settings = dependencies.configuration.plugins
+    factories = dict(registry)
+    for name, factory in load_external(settings.external).items():
+        if name in factories:
+            raise RegistryError(f"there are two plugins named {name}")
+        factories[name] = factory
+    _check_names("disabled", settings.disabled, factories)
+    _check_names("order", settings.order, factories)
+    names = [name for name in _ordered(factories, settings.order) if name not in settings.disabled]
+    return Framework({name: _construct(name, factories[name], dependencies) for name in names})
+
+
+def load_external(names: Iterable[str]) -> dict[str, Factory]:
+    """Import the factories of plugins of other packages; raises RegistryError for those that cannot be had."""
+    wanted = list(names)
+    if not wanted:
+        return {}
+    # Looking through all installed packages takes long, and is needed here only.
+    from importlib.metadata import entry_points
+
+    found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+    factories: dict[str, Any] = {}
+    for name in wanted:
+        if name not in found:
+            known = ", ".join(sorted(found)) or "none"
+            raise RegistryError(f"no installed package has a plugin {name} ({ENTRY_POINTS}); there are: {known}")
+        try:
+            factories[name] = found[name].load()
+        except Exception as error:  # the boundary to code that is not ours
+            raise RegistryError(f"plugin {name} cannot be imported: {error}") from error
+    return factories
+
+
+def _construct(name: str, factory: Factory, dependencies: Dependencies) -> Plugin:
+    try:
+        plugin: object = factory(dependencies)
+    except Exception as error:  # the boundary to code that may not be ours
+        raise RegistryError(f"plugin {name} cannot be constructed: {error}") from error
+    if not isinstance(plugin, Plugin):
+        raise RegistryError(f"plugin {name} is not a Plugin but a {type(plugin).__name__}")
+    return plugin
+
+
+def _ordered(names: Iterable[str], first: list[str]) -> list[str]:
+    return [*first, *(name for name in names if name not in first)]
+
+
+def _check_names(field: str, names: Iterable[str], factories: Mapping[str, Factory]) -> None:
+    for name in names:
+        if name not in factories:
+            raise RegistryError(f"plugins.{field}: there is no plugin {name}; there are: {', '.join(factories)}")

@@ -1,0 +1,39 @@
+"""Reads a JobSet's status into the words of a TrainJob."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ktrainer.api.trainjobstatus import ConditionType, JobStatus
+from ktrainer.framework.workload import WorkloadStatus
+from ktrainer.kube.conditions import TRUE, Condition
+
+if TYPE_CHECKING:
+    from ktrainer.kube.jsonvalue import JsonObject
+
+_TERMINAL: Final = {"Completed": ConditionType.COMPLETE, "Failed": ConditionType.FAILED}
+_COUNTS: Final = ("ready", "succeeded", "failed", "active", "suspended")
+
+
+def status_of(jobset: JsonObject) -> WorkloadStatus:
+    """How a JobSet is doing; what it has not reported counts as zero."""
+    status = jobset.get("status") or {}
+    return WorkloadStatus(
+        finished=tuple(
+            Condition(
+                type=_TERMINAL[condition["type"]],
+                status=TRUE,
+                reason=condition.get("reason", ""),
+                message=condition.get("message", ""),
+                last_transition_time=condition.get("lastTransitionTime"),
+            )
+            for condition in status.get("conditions") or ()
+            if condition["type"] in _TERMINAL and condition["status"] == TRUE
+        ),
+        jobs=tuple(
+            JobStatus(name=job["name"], **{count: job.get(count, 0) for count in _COUNTS})
+            for job in status.get("replicatedJobsStatus") or ()
+        ),
+        restarts=status.get("restarts", 0),
+        replicas={job["name"]: job.get("replicas", 1) for job in jobset["spec"].get("replicatedJobs") or ()},
+    )

@@ -1,0 +1,1 @@
+"""PyTorch: torchrun, TorchTune, and elastic training."""

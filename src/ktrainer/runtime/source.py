@@ -1,0 +1,101 @@
+"""Where the runtime of a TrainJob comes from: its snapshot, or the runtime itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ktrainer.api.resources import CONFIG_MAPS, NAMESPACES
+from ktrainer.framework.dependencies import find
+from ktrainer.framework.findings import Findings
+from ktrainer.kube import fields
+from ktrainer.kube.fields import Path, message_of
+from ktrainer.runtime import snapshot
+from ktrainer.runtime.blueprint import read_blueprint
+from ktrainer.runtime.errors import Rejected, RuntimeNotFound
+from ktrainer.runtime.selector import is_selected
+
+if TYPE_CHECKING:
+    from ktrainer.api.trainjob import TrainJob
+    from ktrainer.framework.dependencies import Reader
+    from ktrainer.kube.identity import Resource
+    from ktrainer.kube.jsonvalue import JsonObject
+    from ktrainer.runtime.blueprint import Blueprint
+
+_REF: Final = Path("spec.runtimeRef")
+_KEPT: Final = 256
+"""How many parsed snapshots are remembered: many TrainJobs share few runtimes."""
+
+
+class Source:
+    """Reads runtimes of one kind and their snapshots."""
+
+    def __init__(self, resource: Resource, reader: Reader) -> None:
+        self._resource = resource
+        self._reader = reader
+        self._parsed: dict[str, Blueprint] = {}
+        """Snapshots by digest, the latest used last."""
+
+    async def resolve(self, trainjob: TrainJob) -> tuple[Blueprint, str, bool]:
+        """The runtime that a TrainJob goes by, the text of its snapshot, and whether that has yet to be written.
+
+        Raises SnapshotInvalid, RuntimeNotFound, and Rejected where the runtime is malformed.
+        """
+        kept = await self.kept(trainjob)
+        if kept is not None:
+            return *kept, False
+        value = await self.fetch(trainjob)
+        if value is None:
+            raise RuntimeNotFound(self._resource.kind, trainjob.spec.runtime_ref.name)
+        blueprint = self.read(value)
+        return blueprint, snapshot.text_of(blueprint), True
+
+    async def kept(self, trainjob: TrainJob) -> tuple[Blueprint, str] | None:
+        """The runtime in a TrainJob's snapshot, and the snapshot's text; none where there is no snapshot."""
+        meta = trainjob.metadata
+        # One that the original wrote has no label, and is in no cache.
+        config_map = await find(self._reader, CONFIG_MAPS, meta.namespace, snapshot.snapshot_name_of(meta.name))
+        if config_map is None:
+            return None
+        text = snapshot.content_of(config_map, trainjob)
+        blueprint = self._parse(text)
+        snapshot.check_reference(blueprint, trainjob)
+        return blueprint, text
+
+    async def fetch(self, trainjob: TrainJob, *, live: bool = False) -> JsonObject | None:
+        """The runtime that a TrainJob refers to; the API server is asked if no cache has it."""
+        namespace = trainjob.metadata.namespace if self._resource.namespaced else ""
+        name = trainjob.spec.runtime_ref.name
+        if live:
+            return await self._reader.fetch(self._resource, namespace, name, live=True)
+        return await find(self._reader, self._resource, namespace, name)
+
+    def read(self, value: JsonObject) -> Blueprint:
+        """Check a runtime; raises Rejected where it is malformed."""
+        blueprint = read_blueprint(self._resource.kind, value)
+        if isinstance(blueprint, list):
+            detail = f"the {self._resource.kind} is malformed: {message_of(blueprint)}"
+            raise Rejected(Findings([fields.invalid(_REF, value["metadata"].get("name", ""), detail)]))
+        return blueprint
+
+    async def check_namespace(self, blueprint: Blueprint, trainjob: TrainJob) -> Findings:
+        """Refuse a TrainJob from a namespace that the runtime is not for."""
+        selector = blueprint.allowed_namespaces
+        if selector is None:
+            return Findings()
+        name = trainjob.metadata.namespace
+        namespace = await find(self._reader, NAMESPACES, "", name)
+        if namespace is None:
+            return Findings(
+                warnings=[f"whether the namespace {name} may use {blueprint.name} cannot be told: no labels"]
+            )
+        if is_selected(namespace["metadata"].get("labels") or {}, selector):
+            return Findings()
+        return Findings([fields.invalid(_REF, blueprint.name, f"is not for TrainJobs of the namespace {name}")])
+
+    def _parse(self, text: str) -> Blueprint:
+        digest = snapshot.digest_of(text)
+        blueprint = self._parsed.pop(digest, None) or snapshot.parse_snapshot(text)
+        self._parsed[digest] = blueprint
+        if len(self._parsed) > _KEPT:
+            del self._parsed[next(iter(self._parsed))]
+        return blueprint
