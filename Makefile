@@ -36,7 +36,7 @@ lint: $(VENV) ## Check style, types, layers, locks and generated files
 
 .PHONY: unit
 unit: $(VENV) ## Run the unit tests, with coverage of src
-	$(BIN)/pytest --cov --cov-report=term $(ARGS)
+	$(BIN)/pytest --numprocesses=auto --cov --cov-report=term $(ARGS)
 
 # The properties at their full case counts take minutes each.
 .PHONY: properties

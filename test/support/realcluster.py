@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
+import yaml
 
 from clusters import lifecycle
-from clusters.api import Api
+from clusters.api import Api, Refused
 from clusters.folder import Folder
+from clusters.install import apply_all, established, path_of
 from clusters.plan import Options
+from clusters.wait import wait_for
 from controlplane.build import ensure_assets
 from controlplane.product import PRODUCTS
 from support.waiting import Waiter
@@ -27,9 +30,12 @@ from support.waiting import Waiter
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clusters.api import Object
+
 GIVEN = os.environ.get("KTRAINER_E2E_KUBECONFIG")
 KEPT = os.environ.get("KTRAINER_E2E_CLUSTER")
 _PREFIX = "e2e-"
+_CRDS = Path(__file__).parents[2] / "config" / "crd"
 
 
 @pytest.fixture(scope="session")
@@ -56,11 +62,40 @@ def _remove_abandoned() -> None:
             lifecycle.down(folder)
 
 
+@pytest.fixture(scope="session")
+def crds(request: pytest.FixtureRequest) -> Iterator[list[Object]]:
+    """Our CRDs, as the cluster serves them; where the cluster has them already, those."""
+    crds = [yaml.load(path.read_text(), yaml.CSafeLoader) for path in sorted(_CRDS.glob("*.yaml"))]
+    with closing(Api(_kubeconfig(request))) as api:
+        missing = [crd for crd in crds if not _exists(api, path_of(crd))]
+        apply_all(api, missing)
+        assert wait_for(lambda: established(api, crds), seconds=30), "the CRDs are not served"
+        yield [api.get(path_of(crd)) for crd in crds]
+        for crd in missing if GIVEN else ():
+            api.delete(path_of(crd))
+
+
+def _exists(api: Api, path: str) -> bool:
+    try:
+        api.get(path)
+    except Refused as refusal:
+        if refusal.code != 404:
+            raise
+        return False
+    return True
+
+
+def _kubeconfig(request: pytest.FixtureRequest) -> Path:
+    if GIVEN:
+        return Path(GIVEN)
+    folder: Folder = request.getfixturevalue("cluster")
+    return folder.kubeconfig("admin")
+
+
 @pytest.fixture
 def admin(request: pytest.FixtureRequest) -> Iterator[Api]:
     """The API server, as its administrator."""
-    path = Path(GIVEN) if GIVEN else request.getfixturevalue("cluster").kubeconfig("admin")
-    with closing(Api(path)) as api:
+    with closing(Api(_kubeconfig(request))) as api:
         yield api
 
 
