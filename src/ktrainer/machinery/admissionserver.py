@@ -138,7 +138,7 @@ class AdmissionServer:
             return self._response(404, b"no such webhook", "text/plain")
         loop = asyncio.get_running_loop()
         began_at = loop.time()
-        code = 499
+        code = 500
         metrics.begin()
         try:
             deadline = began_at + seconds_of(request.query.get("timeout", ""))
@@ -148,6 +148,9 @@ class AdmissionServer:
         except _Refused as refusal:
             code = refusal.status
             return self._response(code, refusal.text.encode(), "text/plain")
+        except asyncio.CancelledError:
+            code = 499
+            raise
         finally:
             metrics.end(code, loop.time() - began_at)
 

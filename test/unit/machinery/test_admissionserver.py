@@ -257,6 +257,34 @@ async def test_a_body_that_arrives_while_a_server_stops_should_be_read_to_the_en
         assert now() == pytest.approx(12)
 
 
+async def test_a_rolling_restart_should_lose_no_review() -> None:
+    async def call_on_and_on() -> None:
+        while not done.is_set():
+            async with endpoint.connect() as peer:
+                is_open = True
+                while is_open and not done.is_set():
+                    answer = await peer.post("/validate?timeout=10s", review())
+                    assert accept(answer.body, "u-1", is_mutating=False)["allowed"]
+                    is_open = answer.headers.get("connection") != "close"
+                    await asyncio.sleep(0.5)
+
+    done = asyncio.Event()
+    async with served(JUDGE) as first, served(JUDGE) as second:
+        endpoint = first
+        async with asyncio.TaskGroup() as callers:
+            for _ in range(5):
+                callers.create_task(call_on_and_on())
+            await asyncio.sleep(5)
+            first.server.stop()
+            await asyncio.sleep(5)
+            endpoint = second  # callers hear of it with a delay
+            await first.task
+            await asyncio.sleep(5)
+            done.set()
+        assert first.count("/validate", 200) == pytest.approx(2 * 5 * 10, rel=0.2)
+        assert second.count("/validate", 200) == pytest.approx(2 * 5 * 10, rel=0.2)
+
+
 async def test_a_server_that_is_cancelled_should_drop_everything_at_once() -> None:
     slow = Slow(60)
     async with served(slow.hook) as webhook, webhook.connect() as peer, webhook.connect() as idle:
