@@ -8,7 +8,7 @@ import asyncio
 import gc
 import os
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from support.population import populate
 MOST_CALLBACK_SECONDS = 0.020
 DESCRIPTOR_SLACK = 2
 CROWD = scaled(2_000, 10_000)
+CROWD_PARTS = 6
 
 
 @pytest.fixture
@@ -50,11 +51,14 @@ def crowd_size() -> int:
 
 @pytest.fixture(scope="session")
 def crowd(cluster: Folder) -> Iterator[str]:
-    """A namespace with many ConfigMaps, named m-…. Whoever adds others removes them again."""
+    """A namespace with many ConfigMaps, named m-…, labelled 0 to 5 in turn. Whoever adds others removes them again."""
     name = f"crowd-{uuid.uuid4().hex[:8]}"
     with closing(Api(cluster.kubeconfig("admin"))) as admin:
         admin.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        asyncio.run(populate(cluster.kubeconfig("admin"), name, (f"m-{number:05}" for number in range(CROWD))))
+        names = (f"m-{number:05}" for number in range(CROWD))
+        asyncio.run(_settled(populate(cluster.kubeconfig("admin"), name, names, parts=CROWD_PARTS)))
+        # Scenarios may restart the server.
+        admin.close()
         yield name
         admin.delete(f"/api/v1/namespaces/{name}")
 
@@ -67,7 +71,7 @@ def _warm(cluster: Folder) -> None:
         async with observing(cluster.kubeconfig("admin"), "default"):
             pass
 
-    asyncio.run(connect_once())
+    asyncio.run(_settled(connect_once()))
     # As every program of ours does once it has started: the collector need not look at what stays anyway.
     gc.collect()
     gc.freeze()
@@ -83,13 +87,25 @@ async def _nothing_is_left(_warm: None) -> AsyncIterator[None]:
     left = [task for task in asyncio.all_tasks() if task is not current and not task.done()]
     assert not left, f"tasks are left: {[task.get_name() for task in left]}"
     gc.collect()
-    # Sockets that were just closed go away with the next turns of the loop.
-    for _ in range(100):
-        if process.num_fds() <= before + DESCRIPTOR_SLACK:
-            break
-        await asyncio.sleep(0.02)
+    await _closed(process, before + DESCRIPTOR_SLACK)
     assert process.num_fds() <= before + DESCRIPTOR_SLACK, f"file descriptors are left: {_descriptors()}"
     assert not times.slow, f"callbacks computed for too long: {times.slow}"
+
+
+async def _settled(work: Awaitable[None]) -> None:
+    """Do some work, and see its sockets off before the loop ends."""
+    process = psutil.Process()
+    before = process.num_fds()
+    await work
+    await _closed(process, before)
+
+
+async def _closed(process: psutil.Process, descriptors: int) -> None:
+    """Wait for sockets that were just closed: they go away with the next turns of the loop."""
+    for _ in range(100):
+        if process.num_fds() <= descriptors:
+            break
+        await asyncio.sleep(0.02)
 
 
 def _descriptors() -> list[str]:

@@ -7,6 +7,7 @@ import random
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
@@ -23,9 +24,9 @@ from ktrainer.machinery.source import View
 from ktrainer.machinery.written import WrittenVersions
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Callable, Iterable
 
+    from ktrainer.client.config import ConnectionConfig
     from ktrainer.machinery.informer import Informer
 
 CONFIGMAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
@@ -99,10 +100,15 @@ async def until(condition: Callable[[], bool], seconds: float = 60.0, interval: 
 
 
 @asynccontextmanager
-async def observing(kubeconfig: Path, *namespaces: str, synced: bool = True) -> AsyncIterator[Observer]:
-    """Run an informer for each namespace (the same handler hears of all), and wait for their first state."""
+async def observing(
+    source: Path | ConnectionConfig, *namespaces: str, views: Iterable[View[ConfigMap]] = (), synced: bool = True
+) -> AsyncIterator[Observer]:
+    """Run an informer for each namespace and view (the same handler hears of all), and wait for their first state.
+
+    `source` is a kubeconfig, or what would be in it.
+    """
     clock, registry, log = SystemClock(), CollectorRegistry(), Log()
-    config = load_config(kubeconfig, None)
+    config = load_config(source, None) if isinstance(source, Path) else source
     connection = connect(config, component="observer", clock=clock, registry=registry, qps=10_000, burst=10_000)
     cache = Cache(
         connection.client,
@@ -111,7 +117,8 @@ async def observing(kubeconfig: Path, *namespaces: str, synced: bool = True) -> 
         metrics=CacheMetrics(registry, clock),
         written=WrittenVersions(registry, [CONFIGMAPS]),
     )
-    informers = [cache.register(View(CONFIGMAPS, ConfigMap, namespace=each, selectors=OURS)) for each in namespaces]
+    in_namespaces = [View(CONFIGMAPS, ConfigMap, namespace=each, selectors=OURS) for each in namespaces]
+    informers = [cache.register(each) for each in (*in_namespaces, *views)]
     for informer in informers:
         informer.add_handler(log)
     running = asyncio.create_task(cache.run(), name="cache under observation")
@@ -125,7 +132,7 @@ async def observing(kubeconfig: Path, *namespaces: str, synced: bool = True) -> 
         await connection.close()
 
 
-def configmap(name: str, **data: str) -> dict[str, object]:
-    """A ConfigMap that the observer sees."""
-    metadata = {"name": name, "labels": {"fault-test": ""}}
+def configmap(name: str, /, label: str = "", **data: str) -> dict[str, object]:
+    """A ConfigMap that the observer sees, whatever value its label has."""
+    metadata = {"name": name, "labels": {"fault-test": label}}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}

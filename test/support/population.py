@@ -22,20 +22,21 @@ if TYPE_CHECKING:
 _AT_ONCE = 16
 
 
-async def populate(kubeconfig: Path, namespace: str, names: Iterable[str], payload: str = "") -> None:
-    """Create ConfigMaps that the observer sees, sixteen at a time."""
+async def populate(kubeconfig: Path, namespace: str, names: Iterable[str], payload: str = "", parts: int = 1) -> None:
+    """Create ConfigMaps that the observer sees, sixteen at a time; their label counts them off, as 0, 1, … `parts`."""
     config = load_config(kubeconfig, None)
     registry = CollectorRegistry()
     connection = connect(config, component="population", clock=SystemClock(), registry=registry, qps=1e6, burst=10**6)
-    pending = iter(list(names))
+    bodies = (configmap(name, str(number % parts), payload=payload) for number, name in enumerate(names))
+    pending = iter([orjson.dumps(body) for body in bodies])
     try:
         async with asyncio.TaskGroup() as tasks:
             for _ in range(_AT_ONCE):
-                tasks.create_task(_create(connection.client, namespace, pending, payload))
+                tasks.create_task(_create(connection.client, namespace, pending))
     finally:
         await connection.close()
 
 
-async def _create(client: Client, namespace: str, pending: Iterable[str], payload: str) -> None:
-    for name in pending:
-        await client.create(CONFIGMAPS, namespace, orjson.dumps(configmap(name, payload=payload)))
+async def _create(client: Client, namespace: str, pending: Iterable[bytes]) -> None:
+    for body in pending:
+        await client.create(CONFIGMAPS, namespace, body)

@@ -29,6 +29,7 @@ from ktrainer.client.transport import Response
 
 if TYPE_CHECKING:
     import socket
+    import ssl
     from collections.abc import AsyncIterator, Mapping
 
     from aiohttp.client_middlewares import ClientHandlerType
@@ -141,22 +142,24 @@ class AiohttpTransport:
         This is safe whatever the request is: the first time nobody looked at it.
         """
         grant = await self._credentials.grant()
+        context = self._tls.context(grant.pair)
         try:
-            response = await self._send(request, grant)
+            response = await self._send(request, grant, context)
         except CertificateRejected:
-            if not self._tls.reload():
+            if not self._tls.reject(context):
                 raise
         else:
-            if response.status != 401 or not self._can_do_better(grant):
+            if response.status != 401 or not self._can_do_better(grant, context):
                 return response
             response.close()
-        return await self._send(request, await self._credentials.grant())
+        grant = await self._credentials.grant()
+        return await self._send(request, grant, self._tls.context(grant.pair))
 
-    def _can_do_better(self, grant: Grant) -> bool:
+    def _can_do_better(self, grant: Grant, context: ssl.SSLContext) -> bool:
         has_grant = self._credentials.reject(grant)
-        return self._tls.reload() or has_grant
+        return self._tls.reject(context) or has_grant
 
-    async def _send(self, request: Request, grant: Grant) -> aiohttp.ClientResponse:
+    async def _send(self, request: Request, grant: Grant, context: ssl.SSLContext) -> aiohttp.ClientResponse:
         if self._session.closed:
             raise ConnectFailed("the transport is closed")
         body = request.body
@@ -169,7 +172,7 @@ class AiohttpTransport:
                 data=body if body is None or len(body) < _LARGE_BODY else io.BytesIO(body),
                 headers={**request.headers, "Authorization": grant.header} if grant.header else request.headers,
                 allow_redirects=False,
-                ssl=self._tls.context(grant.pair),
+                ssl=context,
                 server_hostname=self._server_name,
                 timeout=_LIMITS,
             )

@@ -76,6 +76,13 @@ class TlsContexts:
             return False
         return contents != self._contents and self._replace(contents)
 
+    def reject(self, context: ssl.SSLContext) -> bool:
+        """Learn that a context led to no trust; look at the files at once, unless the context has been replaced since.
+
+        Returns whether there is another one now. Of many connections that fail together, the first finds the news.
+        """
+        return self._context is not context or self.reload()
+
     def renew(self) -> None:
         """Make a new context of the same contents, so that no idle connection is used again."""
         self._replace(self._contents)

@@ -44,9 +44,13 @@ class FaultProxy:
         document = yaml.safe_load(kubeconfig.read_text())
         self._upstream = urlsplit(document["clusters"][0]["cluster"]["server"])
         self._upstream_tls = _client_context(document, folder)
-        self._server_tls, authority = _server_context(folder)
+        self._server_tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._folder = folder
         self._document = document
-        self._authority = authority
+        authority = Authority("authority of the fault proxy")
+        _load_certificate(self._server_tls, authority, folder)
+        self.authority = authority.certificate
+        """What clients have to trust at first, in PEM."""
         self.kubeconfig = folder / "proxied.yaml"
         self.rules: Sequence[Rule] = ()
         """Replaced as a whole, from any thread; the first rule that matches a request is its fault."""
@@ -86,6 +90,12 @@ class FaultProxy:
         """Reset every connection that is open now."""
         self._in_loop(self._abort_all())
 
+    def renew_certificate(self) -> bytes:
+        """Serve by the certificate of a new authority from now on, and return that authority's own certificate."""
+        authority = Authority("new authority of the fault proxy")
+        self._in_loop(self._load(authority))
+        return authority.certificate
+
     def count(self, since: int = 0, **kinds: bool) -> int:
         """Count the requests from the `since`th on whose properties have these values: `is_list=True`, for example."""
         return sum(
@@ -119,7 +129,7 @@ class FaultProxy:
     def _write_kubeconfig(self, port: int) -> None:
         cluster = {
             "server": f"https://{LOOPBACK}:{port}",
-            "certificate-authority-data": base64.b64encode(self._authority).decode(),
+            "certificate-authority-data": base64.b64encode(self.authority).decode(),
         }
         name = self._document["contexts"][0]["context"]["cluster"]
         user = [{"name": self._document["users"][0]["name"], "user": {}}]
@@ -136,6 +146,9 @@ class FaultProxy:
             self._flowing.set()
         else:
             self._flowing.clear()
+
+    async def _load(self, authority: Authority) -> None:
+        _load_certificate(self._server_tls, authority, self._folder)
 
     async def _abort_all(self) -> None:
         for writer in list(self._writers):
@@ -261,10 +274,7 @@ def _client_context(document: dict[str, list[dict[str, dict[str, str]]]], folder
     return context
 
 
-def _server_context(folder: Path) -> tuple[ssl.SSLContext, bytes]:
-    authority = Authority("authority of the fault proxy")
+def _load_certificate(context: ssl.SSLContext, authority: Authority, folder: Path) -> None:
     certificate, key = folder / "proxy.crt", folder / "proxy.key"
     authority.issue("fault proxy", serving=True).write(certificate, key)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
-    return context, authority.certificate

@@ -1,5 +1,6 @@
 """How the transport and the server come to trust each other: certificates and tokens, and their renewal."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -85,6 +86,18 @@ async def test_a_new_authority_should_be_picked_up_at_once(tmp_path: Path, virtu
         assert (await transport.request(POST)).status == 200
         assert len(server.requests) == 1
     assert virtual_clock.monotonic() == 0
+
+
+async def test_a_new_authority_should_be_picked_up_by_all_requests_under_way(
+    tmp_path: Path, virtual_clock: VirtualClock
+) -> None:
+    path = tmp_path / "ca.crt"
+    path.write_bytes(Authority("before").certificate)
+    async with secured(tmp_path, virtual_clock, TlsConfig(authorities=Material(path=path))) as (server, transport):
+        path.write_bytes(authority().certificate)
+        answers = await asyncio.gather(*(transport.request(POST) for _ in range(5)))
+        assert [each.status for each in answers] == [200] * 5
+        assert len(server.requests) == 5
 
 
 async def test_a_client_certificate_should_be_shown(tmp_path: Path, virtual_clock: VirtualClock) -> None:

@@ -79,6 +79,17 @@ def test_changed_files_should_be_seen_at_once_when_asked(clock: ManualClock, fil
     assert contexts.context() is not first
 
 
+def test_a_rejected_context_should_be_replaced_for_everybody_who_used_it(
+    clock: ManualClock, files: TlsConfig, tmp_path: Path
+) -> None:
+    contexts = TlsContexts(files, clock)
+    first = contexts.context()
+    assert not contexts.reject(first)
+    (tmp_path / "ca").write_bytes(Authority("new").certificate)
+    assert [contexts.reject(first) for _ in range(3)] == [True] * 3
+    assert not contexts.reject(contexts.context())
+
+
 @pytest.mark.parametrize(
     ("name", "content"), [("ca", b""), ("ca", b"garbage \xff"), ("crt", b"garbage"), ("key", OTHER.key), ("key", None)]
 )
