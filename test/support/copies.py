@@ -87,6 +87,13 @@ class Copies:
 
 
 @asynccontextmanager
+async def copies_in(kubeconfig: Path, namespace: str) -> AsyncIterator[Copies]:
+    """Look at a namespace from a coroutine; reading certificates takes a while, and so is done in a thread."""
+    with closing(await asyncio.to_thread(Copies, kubeconfig, namespace)) as copies:
+        yield copies
+
+
+@asynccontextmanager
 async def churning(kubeconfig: Path, namespace: str, names: Sequence[str], per_second: float) -> AsyncIterator[None]:
     """Change one source after the other, in a thread, for as long as the context is open."""
     ended = threading.Event()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import uuid
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,13 +99,20 @@ def admin(request: pytest.FixtureRequest) -> Iterator[Api]:
         yield api
 
 
-@pytest.fixture
-def namespace(admin: Api) -> Iterator[str]:
-    """A namespace that only this test uses."""
+@contextmanager
+def new_namespace(admin: Api) -> Iterator[str]:
+    """Make a namespace that nobody else uses, and ask for its deletion at the end."""
     name = f"e2e-{uuid.uuid4().hex[:8]}"
     admin.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
     admin.delete(f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def namespace(admin: Api) -> Iterator[str]:
+    """A namespace that only this test uses."""
+    with new_namespace(admin) as name:
+        yield name
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +74,7 @@ class Replica:
     def start(self) -> None:
         """Start the program; it is not waited for."""
         assert not self.is_running, f"{self.agent} runs already"
+        self._folder.mkdir(parents=True, exist_ok=True)
         self.agents.append(f"{self._name}-{len(self.agents)}")
         with self._log_path.open("wb") as log:
             command = [*self._program, *self._settings.arguments(self.agent)]
@@ -105,10 +107,11 @@ class Replica:
             raise AssertionError(f"{self.agent} still runs after {seconds:g} s:\n{self.tail()}") from None
         return code, time.monotonic() - began
 
-    def log(self) -> list[dict[str, Any]]:
-        """Return what the latest process has logged; what is no JSON comes as the event of an entry."""
+    def log(self, agent: str | None = None) -> list[dict[str, Any]]:
+        """Return what the latest process, or another, has logged; what is no JSON comes as the event of an entry."""
         entries: list[dict[str, Any]] = []
-        for line in self._log_path.read_text(errors="replace").splitlines():
+        path = self._folder / f"{agent or self.agent}.log"
+        for line in path.read_text(errors="replace").splitlines():
             try:
                 entries.append(json.loads(line))
             except ValueError:
@@ -119,10 +122,28 @@ class Replica:
         """Return the entries of one event."""
         return [entry for entry in self.log() if entry["event"] == event]
 
+    def logged_at(self, event: str) -> float:
+        """Return the Unix time of the first entry of an event."""
+        return _seconds_of(self.logged(event)[0])
+
+    @property
+    def loaded_at(self) -> float:
+        """The Unix time of the first entry: the program has been read, which on a busy machine takes seconds."""
+        return _seconds_of(self.log()[0])
+
     @property
     def is_leading(self) -> bool:
         """Whether the process has become leader, and has not said that it stopped."""
         return self.is_running and bool(self.logged("became leader")) and not self.logged("stopped leading")
+
+    def identities(self) -> dict[str, str]:
+        """Return as whom each process took part in the election: identity → agent."""
+        return {
+            entry["identity"]: agent
+            for agent in self.agents
+            for entry in self.log(agent)
+            if entry["event"] == "waiting to become leader"
+        }
 
     def tail(self) -> str:
         """Return the end of the log, for a message."""
@@ -135,6 +156,10 @@ class Replica:
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)
+
+
+def _seconds_of(entry: dict[str, Any]) -> float:
+    return datetime.fromisoformat(entry["timestamp"]).timestamp()
 
 
 @asynccontextmanager

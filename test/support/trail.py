@@ -82,4 +82,4 @@ def _write_of(event: dict[str, Any]) -> Write:
 
 
 def _seconds(text: str) -> float:
-    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    return datetime.fromisoformat(text).timestamp()

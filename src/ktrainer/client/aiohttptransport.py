@@ -203,6 +203,11 @@ class _AiohttpStream:
 
     def close(self) -> None:
         """Close the connection: what is still to come must not be taken for the answer to another request."""
+        connection = self._response.connection
+        if connection is not None and connection.transport is not None:
+            # A farewell in TLS would keep the socket for half a minute where the peer is dead, which is why many a
+            # stream is closed, and beyond the end of the event loop.
+            connection.transport.abort()
         self._response.close()
 
     def __aiter__(self) -> Self:

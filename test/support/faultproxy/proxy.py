@@ -162,6 +162,9 @@ class FaultProxy:
             while True:
                 request = await read_request(reader)
                 await self._flow()
+                if writer.is_closing():
+                    # It was frozen, and whoever asked has given up: what the network lost does not arrive later.
+                    raise Cut
                 if upstream is None or upstream[1].is_closing():
                     upstream = await self._connect()
                 await self._exchange(request, (reader, writer), upstream)

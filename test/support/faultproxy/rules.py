@@ -106,6 +106,15 @@ class LoseAnswer(Rule):
 
 
 @dataclass
+class Truncate(Rule):
+    """Let the API server do it, and pass on the first half of what it answers, as if that were all."""
+
+    async def after(self, request: Request, answer: Answer) -> Answer:
+        """Halve."""
+        return Answer(answer.status, answer.headers, answer.body[: len(answer.body) // 2])
+
+
+@dataclass
 class Strike(Rule):
     """Do something to somebody, before the API server has heard of the request or once it has answered; then cut."""
 

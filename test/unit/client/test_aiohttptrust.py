@@ -1,6 +1,7 @@
 """How the transport and the server come to trust each other: certificates and tokens, and their renewal."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from clusters.pki import Authority
+from ktrainer.aio.clock import SystemClock
 from ktrainer.client.aiohttptransport import AiohttpTransport
 from ktrainer.client.config import Material, TlsConfig
 from ktrainer.client.credentials import Credentials, FileCredentials, FixedCredentials, Grant
@@ -229,3 +231,24 @@ async def test_a_proxy_should_be_used(tmp_path: Path, virtual_clock: VirtualCloc
             with pytest.raises(ConnectFailed, match="403"):
                 await transport.request(GET)
         assert (proxy.requests[1].method, proxy.requests[1].path) == ("CONNECT", "api.invalid:443")
+
+
+async def test_a_stream_should_be_closed_without_a_farewell_that_a_dead_peer_would_not_answer(tmp_path: Path) -> None:
+    context = server_tls(tmp_path, authority().issue("server", serving=True))
+
+    def serve(listener: socket.socket) -> bytes:
+        """Answer the beginning of a stream, and return what comes after that outside of TLS."""
+        secured = context.wrap_socket(listener.accept()[0], server_side=True)
+        secured.recv(65536)
+        secured.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        with socket.socket(fileno=secured.detach()) as bare:
+            bare.settimeout(10)
+            return bare.recv(65536)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = asyncio.create_task(asyncio.to_thread(serve, listener))
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        async with transport_to(url, SystemClock()) as transport:
+            async with transport.stream(GET, idle_seconds=None) as stream:
+                assert stream.status == 200
+            assert await serving == b""
