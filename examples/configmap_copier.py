@@ -1,7 +1,4 @@
-"""Keeps a copy of each ConfigMap that asks for one: annotate it with `copier.example/to: NAME`, and NAME appears.
-
-The webhook of configmap_copier.yaml refuses a ConfigMap that would copy itself. How to try it: examples/README.md.
-"""
+"""Keeps a copy NAME of each ConfigMap that is annotated with `copier.example/to: NAME`; see examples/README.md."""
 
 import asyncio
 import os
