@@ -41,7 +41,7 @@ unit: $(VENV) ## Run the unit tests, with coverage of src
 # The properties at their full case counts take minutes each.
 .PHONY: properties
 properties: $(VENV) ## Run the property tests at their full case counts
-	KTRAINER_PROPERTIES=full $(BIN)/pytest -m hypothesis --timeout=3600 $(ARGS)
+	HYPOTHESIS_PROFILE=ci $(BIN)/pytest -m hypothesis --numprocesses=auto --timeout=3600 $(ARGS)
 
 # Measured on the event loop: debug mode and coverage would count against it.
 .PHONY: faults

@@ -1,6 +1,5 @@
 import itertools
 import logging
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -8,7 +7,7 @@ import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.cases import cases
+from support.cases import IS_FULL, cases
 from support.electionsim import Fault, Schedule, Weather, World
 
 pytestmark = pytest.mark.timeout(1800)
@@ -71,7 +70,7 @@ def test_no_two_processes_should_pass_the_fence_at_one_instant_and_somebody_shou
 
 
 FATES = ("quick", "lost", "late")
-DEPTH = 7 if os.environ.get("KTRAINER_PROPERTIES") == "full" else 4
+DEPTH = 7 if IS_FULL else 4
 
 
 @pytest.mark.parametrize(
