@@ -37,10 +37,18 @@ def priority_of_update(old: CachedObject, new: CachedObject) -> int:
     return LOW_PRIORITY if is_same_version(old, new) else 0
 
 
-class EnqueueForObject:
-    """Enqueues the object itself."""
+class Forgiver(Adder, Protocol):
+    """A workqueue that can be told to forget how often a key has failed."""
 
-    def __init__(self, queue: Adder) -> None:
+    def forget(self, key: ObjectKey) -> None:
+        """Forget the failures of the key."""
+        ...
+
+
+class EnqueueForObject:
+    """Enqueues the object itself. A changed spec is a new task: the failures of the old one do not slow it down."""
+
+    def __init__(self, queue: Forgiver) -> None:
         self._queue = queue
 
     def on_add(self, obj: CachedObject, is_initial: bool) -> None:
@@ -49,6 +57,8 @@ class EnqueueForObject:
 
     def on_update(self, old: CachedObject, new: CachedObject) -> None:
         """Enqueue an object that changed."""
+        if old.metadata.generation != new.metadata.generation:
+            self._queue.forget(new.key)
         self._queue.add(new.key, priority=priority_of_update(old, new))
 
     def on_delete(self, obj: CachedObject, is_final_state_unknown: bool) -> None:

@@ -179,15 +179,16 @@ class Operator:
             self.manager.add(Stage.SERVERS, Runnable(server.name, server.run, wait_ready=server.wait_listening))
 
     def _add_checks(self) -> None:
-        informers = self.cache
+        elector, cache = self._elector, self.cache
         deafness = DeafnessCheck(
-            lambda: {each.view.name: each for each in informers.informers}, lambda: None, self.clock
+            lambda: {each.view.name: each for each in cache.informers},
+            lambda: None if elector is None else elector.answered_at,
+            self.clock,
         )
         self.healthz.add("informers", deafness)
         self.healthz.add("tasks", self.manager.check_tasks)
         self.readyz.add("stopping", self.manager.check_stopping)
-        self.readyz.add("caches", lambda: check_synced(informers))
-        elector = self._elector
+        self.readyz.add("caches", lambda: check_synced(cache))
         if elector is not None:
             self.healthz.add("lease", lambda: check_renewal(elector))
             self.readyz.add("election", lambda: check_election_reachable(elector))

@@ -25,6 +25,10 @@ class Keys:
     """The end of a queue that keys are put into."""
 
     added: list[tuple[str, int]] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+
+    def forget(self, key: ObjectKey) -> None:
+        self.forgotten.append(str(key))
 
     def add(self, key: ObjectKey, *, priority: int = 0) -> None:
         self.added.append((str(key), priority))
@@ -111,3 +115,13 @@ def test_a_function_should_be_asked_for_before_and_after_and_each_key_be_added_o
     old, new = widget(version=1, labels={"a": "x", "b": "y"}), widget(version=2, labels={"a": "x", "b": "z"})
     MapFunc(keys, labels_of).on_update(old, new)
     assert keys.take() == [("x", 0), ("y", 0), ("z", 0)]
+
+
+def test_a_changed_spec_should_not_wait_for_the_failures_of_the_old_one() -> None:
+    keys = Keys()
+    handler = EnqueueForObject(keys)
+    old, labelled = widget(version=1, generation=1), widget(version=2, generation=1)
+    handler.on_update(old, labelled)
+    assert keys.forgotten == []
+    handler.on_update(labelled, widget(version=3, generation=2))
+    assert keys.forgotten == ["default/a"]
