@@ -1,17 +1,22 @@
 """Certificates of webhooks while replicas start at once, while others meddle with them, and while they expire."""
 
 import asyncio
+import base64
 import time
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
-from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 
-from clusters.api import Api, Object
+from clusters.api import Api, Object, Refused
 from clusters.folder import Folder
 from ktrainer.machinery.certvalidity import certificates_of
+from ktrainer.machinery.pki import PkiPolicy, create_authority, issue
 from support.copies import eventually
 from support.figures import Figures, scaled
-from support.hookcalls import call
+from support.hookcalls import call, calling
 from support.hookreplicas import HookReplicas, Lifetimes
 from support.trail import Trail, Write
 
@@ -63,6 +68,121 @@ async def test_T27_replicas_that_start_at_once_should_agree_on_one_authority(
     figures.exactly("authorities stored, at least", min(stored), 1)
     figures.exactly("authorities stored, at most", max(stored), 1)
     figures.at_most("writes of a webhook configuration", max(trusted), 2)
+
+
+async def test_T26_damage_should_be_repaired_while_the_former_pair_is_served(
+    cluster: Folder, admin: Api, namespace: str, tmp_path: Path, figures: Figures
+) -> None:
+    kubeconfig = cluster.kubeconfig("admin")
+    hooks = HookReplicas(kubeconfig, namespace, "certs", Lifetimes())
+    slowest: dict[str, float] = {}
+    async with hooks.running(admin, tmp_path):
+        await eventually(lambda: are_serving(admin, hooks), 60, "all serve what is stored")
+        async with calling(kubeconfig, hooks, per_second=20) as calls:
+            for number in range(scaled(1, 10)):
+                for what, damage in DAMAGES.items():
+                    if number % 2:
+                        # Else the next damage comes while the last one is still being dealt with.
+                        await eventually(lambda: are_serving(admin, hooks), 60, "all serve what is stored")
+                    # Where the API server itself has been told to trust others, calls fail whatever we present. What
+                    # it trusted before then tells whether we present the right thing.
+                    calls.follows = damage is not overwrite_bundle
+                    await asyncio.to_thread(damage, admin, hooks)
+                    seconds = await eventually(lambda: is_sound(admin, hooks), 30, f"repaired: {what}")
+                    slowest[what] = max(slowest.get(what, 0.0), seconds)
+                    calls.follows = True
+            await eventually(lambda: are_serving(admin, hooks), 60, "all serve what is stored")
+    for what, seconds in slowest.items():
+        figures.at_most(f"repaired: {what}", seconds, 10, "s")
+    figures.at_least("handshakes", calls.answered, scaled(300, 3_000))
+    assert not calls.failures, calls.failures[:5]
+    figures.exactly("handshakes broken", len(calls.failures), 0)
+
+
+def delete(api: Api, hooks: HookReplicas) -> None:
+    """Delete the Secret."""
+    api.delete(hooks.secret_path)
+
+
+def empty(api: Api, hooks: HookReplicas) -> None:
+    """Leave nothing in the Secret."""
+    api.merge(hooks.secret_path, {"data": None})
+
+
+def put_garbage(api: Api, hooks: HookReplicas) -> None:
+    """Put something else into every place of the Secret."""
+    _put(api, hooks, dict.fromkeys(hooks.stored(api), b"garbage"))
+
+
+def mismatch_key(api: Api, hooks: HookReplicas) -> None:
+    """Put the key of another certificate into the Secret."""
+    _, theirs = _foreign()
+    _put(api, hooks, {"tls.key": theirs["tls.key"]})
+
+
+def put_foreign_authority(api: Api, hooks: HookReplicas) -> None:
+    """Put what another authority has issued into the Secret, with its certificate and without its key."""
+    _, theirs = _foreign()
+    _put(api, hooks, theirs)
+
+
+def put_foreign_authority_with_key(api: Api, hooks: HookReplicas) -> None:
+    """Put all that another authority has into the Secret; that is as good as ours."""
+    key, theirs = _foreign()
+    _put(api, hooks, {"ca.key": key, **theirs})
+
+
+def overwrite_bundle(api: Api, hooks: HookReplicas) -> None:
+    """Tell the API server to trust somebody else, as an upgrade with Helm does."""
+    _, theirs = _foreign()
+    while True:
+        configuration = api.get(hooks.configuration_path)
+        for hook in configuration["webhooks"]:
+            hook["clientConfig"]["caBundle"] = base64.b64encode(theirs["ca.crt"]).decode()
+        try:
+            api.request("PUT", hooks.configuration_path, configuration)
+        except Refused as refusal:
+            # A replica was faster, in its repair of what came before.
+            if refusal.code != 409:
+                raise
+        else:
+            return
+
+
+DAMAGES: dict[str, Callable[[Api, HookReplicas], None]] = {
+    "the Secret is deleted": delete,
+    "the Secret is emptied": empty,
+    "garbage in the Secret": put_garbage,
+    "another key in the Secret": mismatch_key,
+    "another authority in the Secret, without its key": put_foreign_authority,
+    "other authorities in the webhook configuration": overwrite_bundle,
+    "another authority in the Secret, with its key": put_foreign_authority_with_key,
+}
+
+
+def is_sound(api: Api, hooks: HookReplicas) -> bool:
+    """Whether what is stored fits together, and the API server trusts it; nobody need present it yet."""
+    stored = hooks.stored(api)
+    try:
+        [authority], [serving] = certificates_of(stored["ca.crt"]), certificates_of(stored["tls.crt"])
+        serving.verify_directly_issued_by(authority)
+        pairs = [(authority, stored["ca.key"]), (serving, stored["tls.key"])]
+        are_pairs = all(load_pem_private_key(key, None).public_key() == each.public_key() for each, key in pairs)
+    except (InvalidSignature, KeyError, ValueError):
+        return False
+    return are_pairs and all(authority in certificates_of(bundle.encode()) for bundle in hooks.bundles(api))
+
+
+def _foreign() -> tuple[bytes, dict[str, bytes]]:
+    """Make the key of an authority that has nothing to do with us, and what else a Secret of it has."""
+    policy, now = PkiPolicy("foreign", ("127.0.0.1",)), datetime.now(UTC)
+    authority = create_authority(policy, now)
+    serving = issue(authority, policy, now)
+    return authority.key, {"ca.crt": authority.certificate, "tls.crt": serving.certificate, "tls.key": serving.key}
+
+
+def _put(api: Api, hooks: HookReplicas, data: dict[str, bytes]) -> None:
+    api.merge(hooks.secret_path, {"data": {key: base64.b64encode(value).decode() for key, value in data.items()}})
 
 
 def _secret(name: str) -> Object:
