@@ -2,8 +2,10 @@
 
 import asyncio
 import base64
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from support.copies import eventually
 from support.figures import Figures, scaled
 from support.hookcalls import call, calling
 from support.hookreplicas import HookReplicas, Lifetimes
+from support.observer import configmap
 from support.trail import Trail, Write
 
 CONFIGURATIONS = "validatingwebhookconfigurations"
@@ -97,6 +100,93 @@ async def test_T26_damage_should_be_repaired_while_the_former_pair_is_served(
     figures.at_least("handshakes", calls.answered, scaled(300, 3_000))
     assert not calls.failures, calls.failures[:5]
     figures.exactly("handshakes broken", len(calls.failures), 0)
+
+
+async def test_T25_certificates_should_be_replaced_in_time_and_unnoticed(
+    cluster: Folder, admin: Api, namespace: str, tmp_path: Path, figures: Figures
+) -> None:
+    # The short form sees a serving certificate and an authority replaced, too: they live shorter.
+    lifetimes = Lifetimes(scaled(50, 150), scaled(40, 60), scaled(25, 30))
+    kubeconfig, seconds = cluster.kubeconfig("admin"), scaled(45, 600)
+    hooks, trail = HookReplicas(kubeconfig, namespace, "certs", lifetimes), Trail(cluster, namespace)
+    history = History(lifetimes.look_ahead)
+    async with hooks.running(admin, tmp_path):
+        await eventually(lambda: are_serving(admin, hooks), 60, "all serve what is stored")
+        # Whoever makes the first objects of a namespace may have been faster than the replicas.
+        failed = await asyncio.to_thread(_reviews, admin, "fail_open_count", hooks)
+        async with calling(kubeconfig, hooks, per_second=20) as calls, creating(kubeconfig, namespace) as refused:
+            ends = time.monotonic() + seconds
+            while time.monotonic() < ends:
+                history.note(await asyncio.to_thread(hooks.stored, admin))
+                await asyncio.sleep(0.5)
+        history.note(await asyncio.to_thread(hooks.stored, admin))
+        writes = len(await asyncio.to_thread(accepted, trail, "secrets", hooks))
+    failed = await asyncio.to_thread(_reviews, admin, "fail_open_count", hooks) - failed
+    asked = await asyncio.to_thread(_reviews, admin, "request_total", hooks)
+    figures.at_least("reviews asked for directly, each with a handshake", calls.answered, 15 * seconds)
+    figures.at_least("reviews asked for by the API server", asked, 20 * seconds)
+    assert not calls.failures, calls.failures[:5]
+    figures.exactly("reviews that failed", len(calls.failures), 0)
+    figures.exactly("reviews of the API server that failed", failed, 0)
+    figures.exactly("objects refused", len(refused), 0)
+    figures.at_least("serving certificates", len(calls.presented), scaled(3, 15))
+    figures.at_least("authorities", len(history.authorities), scaled(2, 4))
+    figures.exactly("replacements that were not due", history.undue, 0)
+    figures.at_most("writes of the Secret for each serving certificate", writes / len(history.serving), 1)
+
+
+class History:
+    """What was stored, one after the other; looked at often enough to see everything that was due."""
+
+    def __init__(self, look_ahead: float) -> None:
+        self._look_ahead = look_ahead
+        self.authorities: list[bytes] = []
+        self.serving: list[bytes] = []
+        self.undue = 0
+        """How often a certificate was replaced of which the end was far."""
+
+    def note(self, stored: dict[str, bytes]) -> None:
+        """Take note of what is stored now."""
+        if stored["ca.crt"] not in self.authorities:
+            self.authorities.append(stored["ca.crt"])
+        if stored["tls.crt"] in self.serving:
+            return
+        if self.serving:
+            left = certificates_of(self.serving[-1])[0].not_valid_after_utc - datetime.now(UTC)
+            # Certificates know whole seconds only.
+            self.undue += left.total_seconds() > self._look_ahead + 1
+        self.serving.append(stored["tls.crt"])
+
+
+@asynccontextmanager
+async def creating(kubeconfig: Path, namespace: str, per_second: float = 20) -> AsyncIterator[list[str]]:
+    """Let the API server ask all replicas, over and over, in a thread; what it refuses is listed."""
+    refused: list[str] = []
+    ended = threading.Event()
+
+    def work() -> None:
+        with closing(Api(kubeconfig)) as api:
+            while not ended.wait(1 / per_second):
+                try:
+                    api.create(f"/api/v1/namespaces/{namespace}/configmaps?dryRun=All", configmap("one"))
+                except Refused as refusal:
+                    refused.append(str(refusal))
+
+    task = asyncio.create_task(asyncio.to_thread(work), name="creations")
+    try:
+        yield refused
+    finally:
+        ended.set()
+        await task
+
+
+def _reviews(api: Api, name: str, hooks: HookReplicas) -> int:
+    """Return how many calls of the replicas' webhooks a counter of the API server tells of."""
+    # Metrics are text, which our client of the API server takes for a message.
+    text = api.get("/metrics")["message"]
+    lines = [each for each in text.splitlines() if each.startswith(f"apiserver_admission_webhook_{name}{{")]
+    ours = [each for each in lines if any(f'name="{hook}"' in each for hook in hooks.hook_names)]
+    return sum(int(float(each.rpartition(" ")[2])) for each in ours)
 
 
 def delete(api: Api, hooks: HookReplicas) -> None:
