@@ -38,7 +38,10 @@ class Write:
 
 
 class Trail:
-    """The audit log of a cluster from now on, as far as it is about one namespace; every method blocks."""
+    """The audit log of a cluster from now on, as far as it is about one namespace; every method blocks.
+
+    What belongs to no namespace counts where its name begins with that of the namespace.
+    """
 
     def __init__(self, folder: Folder, namespace: str) -> None:
         self._path = folder.file("audit", "audit.log")
@@ -64,7 +67,8 @@ class Trail:
 def _is_write(event: dict[str, Any], resource: str, namespace: str) -> bool:
     about = event.get("objectRef", {})
     is_done = event["stage"] in {"ResponseComplete", "Panic"} and event["verb"] in _WRITES
-    return is_done and about.get("resource") == resource and about.get("namespace") == namespace
+    is_ours = about.get("namespace", about.get("name", "")[: len(namespace)]) == namespace
+    return is_done and about.get("resource") == resource and is_ours
 
 
 def _write_of(event: dict[str, Any]) -> Write:
