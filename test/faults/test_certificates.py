@@ -129,7 +129,7 @@ async def test_T25_certificates_should_be_replaced_in_time_and_unnoticed(
     figures.exactly("reviews that failed", len(calls.failures), 0)
     figures.exactly("reviews of the API server that failed", failed, 0)
     figures.exactly("objects refused", len(refused), 0)
-    figures.at_least("serving certificates", len(calls.presented), scaled(3, 15))
+    figures.at_least("serving certificates", len(calls.presented), scaled(3, 12))
     figures.at_least("authorities", len(history.authorities), scaled(2, 4))
     figures.exactly("replacements that were not due", history.undue, 0)
     figures.at_most("writes of the Secret for each serving certificate", writes / len(history.serving), 1)
