@@ -97,9 +97,7 @@ class Source:
         name = trainjob.metadata.namespace
         namespace = await find(self._reader, NAMESPACES, "", name)
         if namespace is None:
-            return Findings(
-                warnings=[f"whether the namespace {name} may use {blueprint.name} cannot be told: no labels"]
-            )
+            return Findings(warnings=[f"it is not known whether the namespace {name} may use {blueprint.name}"])
         if is_selected(namespace["metadata"].get("labels") or {}, selector):
             return Findings()
         return Findings([fields.invalid(_REF, blueprint.name, f"is not for TrainJobs of the namespace {name}")])

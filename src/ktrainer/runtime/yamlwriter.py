@@ -43,7 +43,7 @@ def _write(lines: list[str], value: Any, head: str, indent: str) -> None:
             _write(lines, item, f"{head or indent}- ", inner)
             head = ""
     else:
-        _write_scalar(lines, value, head or indent, indent)
+        _write_scalar(lines, value, head or indent, indent or "  ")
 
 
 def _write_scalar(lines: list[str], value: Any, head: str, indent: str) -> None:
@@ -62,7 +62,9 @@ def _scalar(value: Any) -> str:
         return _text(value)
     if isinstance(value, dict | list):
         return "{}" if isinstance(value, dict) else "[]"
-    return repr(value)
+    text = repr(value)
+    # A number with an exponent but without a point is none to old parsers.
+    return text if "." in text or "e" not in text else text.replace("e", ".0e")
 
 
 def _text(text: str) -> str:
