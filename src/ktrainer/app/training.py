@@ -10,25 +10,23 @@ from ktrainer.plugins.registry import REGISTRY
 from ktrainer.runtime.registry import Materials, Runtimes, build_runtimes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection
 
     from ktrainer.framework.dependencies import Dependencies
-    from ktrainer.framework.framework import Framework
+    from ktrainer.framework.registry import Selection
 
 
-def build_training(dependencies: Dependencies, gates: Mapping[str, bool] | None = None) -> Runtimes:
-    """All runtimes, with the plugins that configuration and gates want; `gates` go before those of the configuration.
+def build_training(
+    dependencies: Dependencies, selection: Selection | None = None, gates: Collection[Gate] | None = None
+) -> Runtimes:
+    """All runtimes, with the wanted plugins and what the open gates let in; by default the gates' own.
 
     Raises RegistryError where the plugins cannot be put together.
     """
-    opened = open_gates(dependencies.configuration.feature_gates, gates or {})
+    opened = open_gates() if gates is None else gates
     registry = {
         name: factory
         for name, factory in REGISTRY.items()
         if name != "trainjobstatus" or Gate.TRAINJOB_STATUS in opened
     }
-
-    def framework() -> Framework:
-        return build_framework(registry, dependencies)
-
-    return build_runtimes(Materials(dependencies.reader, framework))
+    return build_runtimes(Materials(dependencies.reader, lambda: build_framework(registry, dependencies, selection)))

@@ -1,11 +1,9 @@
-"""What plugins get from outside: a look at the cluster, the configuration, and the makers of keys."""
+"""What plugins get from outside: a look at the cluster, the makers of keys, and where the manager is found."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
-
-from ktrainer.api.configuration import Configuration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,9 +48,14 @@ class Dependencies:
     reader: Reader
     make_ssh_keys: Callable[[], SshKeys]
     make_curve_keys: Callable[[], CurveKeys]
-    configuration: Configuration = field(default_factory=Configuration)
     namespace: str = "kubeflow-system"
     """The namespace of the manager."""
+    service: str = "kubeflow-trainer-controller-manager"
+    """The Service in front of the manager."""
+    status_port: int = 10443
+    """The port of that Service which takes reports of progress."""
+    certificate_secret: str = "kubeflow-trainer-webhook-cert"  # noqa: S105 - the name of a Secret
+    """The Secret with the certificate of that Service, and with its authority's."""
 
 
 async def find(reader: Reader, resource: Resource, namespace: str, name: str) -> JsonObject | None:

@@ -46,15 +46,16 @@ class Info:
     """The arguments of the training container; none and empty as for the command."""
     node_resources: JsonObject = field(default_factory=dict)
     """The ResourceRequirements of a training node: those of the runtime with the TrainJob's merged over them."""
-    sized: PodSet | None = None
+    trainer: PodSet | None = field(init=False)
+    """The pods of the first job whose ancestor is the trainer."""
+    sized: PodSet | None = field(init=False)
     """The pods that `numNodes` counts: the trainer's, unless a plugin knows better; none where there is no such job."""
     env_log: EnvLog = field(default_factory=EnvLog)
     """Which plugin set which variable; the framework keeps it."""
 
-    @property
-    def trainer(self) -> PodSet | None:
-        """The pods of the first job whose ancestor is the trainer."""
-        return next((pods for pods in self.pod_sets if pods.ancestor == Ancestor.TRAINER), None)
+    def __post_init__(self) -> None:
+        self.trainer = next((pods for pods in self.pod_sets if pods.ancestor == Ancestor.TRAINER), None)
+        self.sized = self.trainer
 
     @property
     def trainer_container(self) -> Container | None:

@@ -25,32 +25,24 @@ class PodSet:
     `count` alone is kept beside the template; when all plugins have spoken, it becomes parallelism and completions.
     """
 
-    __slots__ = ("_hosts", "_log", "_subdomain", "containers", "count", "init_containers", "job")
+    __slots__ = ("_hosts", "_log", "_subdomain", "ancestor", "containers", "count", "init_containers", "job", "name")
 
     def __init__(self, job: JsonObject, trainjob: str, subdomain: str, log: EnvLog) -> None:
         """`job` is an entry of `replicatedJobs` with a whole pod template; counts one pod by default."""
         self.job = job
         """The replicated job, as plain JSON."""
-        self._hosts = f"{trainjob}-{job['name']}"
+        self.name: str = job["name"]
+        """The name of the replicated job."""
+        labels = (job["template"].get("metadata") or {}).get("labels") or {}
+        self.ancestor: str | None = labels.get(ANCESTOR)
+        """The part that the job has in training, by the label on its job template; see `Ancestor`."""
+        self._hosts = f"{trainjob}-{self.name}"
         self._subdomain = subdomain
         self._log = log
         self.count: int = max(job["template"]["spec"].get("parallelism") or 1, 1)
         """How many pods there are; at least one."""
         self.containers = [Container(spec, log) for spec in self.pod_spec["containers"]]
         self.init_containers = [Container(spec, log) for spec in self.pod_spec.get("initContainers") or ()]
-
-    @property
-    def name(self) -> str:
-        """The name of the replicated job."""
-        name: str = self.job["name"]
-        return name
-
-    @property
-    def ancestor(self) -> str | None:
-        """The part that the job has in training, by the label on its job template; see `Ancestor`."""
-        labels = (self.job["template"].get("metadata") or {}).get("labels") or {}
-        ancestor: str | None = labels.get(ANCESTOR)
-        return ancestor
 
     @property
     def replicas(self) -> int:

@@ -1,10 +1,11 @@
-"""Puts a Framework together from factories by name, as the configuration wants it.
+"""Puts a Framework together from factories by name.
 
 Plugins of other packages are entry points of the group `ktrainer.plugins`; each has to be switched on by name.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ktrainer.framework.errors import RegistryError
@@ -12,7 +13,7 @@ from ktrainer.framework.framework import Framework
 from ktrainer.framework.plugin import Plugin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ktrainer.framework.dependencies import Dependencies
 
@@ -22,21 +23,32 @@ if TYPE_CHECKING:
 ENTRY_POINTS: Final = "ktrainer.plugins"
 
 
-def build_framework(registry: Registry, dependencies: Dependencies) -> Framework:
-    """Construct all plugins that the configuration does not disable, in its order, and those that it adds.
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which plugins there shall be, by name."""
+
+    disabled: Sequence[str] = ()
+    order: Sequence[str] = ()
+    """The plugins that run first, in this order; the others follow in theirs."""
+    external: Sequence[str] = ()
+    """Plugins of other packages that are switched on."""
+
+
+def build_framework(registry: Registry, dependencies: Dependencies, selection: Selection | None = None) -> Framework:
+    """Construct all plugins that are not disabled, in the wanted order, and those of other packages.
 
     Raises RegistryError for a name that no plugin has, for one that two have, and when the plugins do not make a
     framework.
     """
-    settings = dependencies.configuration.plugins
+    selection = selection or Selection()
     factories = dict(registry)
-    for name, factory in load_external(settings.external).items():
+    for name, factory in load_external(selection.external).items():
         if name in factories:
             raise RegistryError(f"there are two plugins named {name}")
         factories[name] = factory
-    _check_names("disabled", settings.disabled, factories)
-    _check_names("order", settings.order, factories)
-    names = [name for name in _ordered(factories, settings.order) if name not in settings.disabled]
+    _check_names("disabled", selection.disabled, factories)
+    _check_names("order", selection.order, factories)
+    names = [name for name in _ordered(factories, selection.order) if name not in selection.disabled]
     return Framework({name: _construct(name, factories[name], dependencies) for name in names})
 
 
@@ -71,7 +83,7 @@ def _construct(name: str, factory: Factory, dependencies: Dependencies) -> Plugi
     return plugin
 
 
-def _ordered(names: Iterable[str], first: list[str]) -> list[str]:
+def _ordered(names: Iterable[str], first: Sequence[str]) -> list[str]:
     return [*first, *(name for name in names if name not in first)]
 
 

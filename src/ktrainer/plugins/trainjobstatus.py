@@ -51,15 +51,10 @@ class TrainJobStatus(EnforceMLPolicyPlugin, ComponentBuilderPlugin):
 
     def __init__(self, dependencies: Dependencies) -> None:
         """Reads the certificate authority out of the webhook's Secret."""
-        configuration = dependencies.configuration
-        certificates = configuration.cert_management
         self._reader = dependencies.reader
         self._namespace = dependencies.namespace
-        self._secret = certificates.webhook_secret_name
-        self._server = (
-            f"https://{certificates.webhook_service_name}.{dependencies.namespace}.svc:"
-            f"{configuration.status_server.port}"
-        )
+        self._secret = dependencies.certificate_secret
+        self._server = f"https://{dependencies.service}.{dependencies.namespace}.svc:{dependencies.status_port}"
 
     def enforce_ml_policy(self, info: Info, trainjob: TrainJob) -> None:
         """Add variables, volume and mounts."""

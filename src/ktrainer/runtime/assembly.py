@@ -105,7 +105,6 @@ def _info(blueprint: Blueprint, trainjob: TrainJob, template: JsonObject) -> Inf
         if change and change.metadata:
             info.labels |= change.metadata.labels
             info.annotations |= change.metadata.annotations
-    info.sized = info.trainer
     _count(info, blueprint.ml_policy, trainjob)
     _set_resources(info, trainjob)
     return info

@@ -17,7 +17,6 @@ from ktrainer.api.resources import API_VERSION
 from ktrainer.api.trainingruntime import ClusterTrainingRuntime, RunPolicy, TrainingRuntime
 from ktrainer.kube import fields
 from ktrainer.kube.fields import Path
-from ktrainer.kube.jsonvalue import copy_of
 from ktrainer.runtime.jobsetfacts import JOBSET_SPEC
 from ktrainer.runtime.structure import settle
 
@@ -75,15 +74,15 @@ def read_blueprint(kind: str, value: JsonObject, unknown: list[str] | None = Non
     runtime = decode(ClusterTrainingRuntime, value) if kind == _CLUSTER else decode(TrainingRuntime, value)
     if isinstance(runtime, list):
         return runtime
+    try:
+        whole = orjson.dumps(value.get("spec") or {})
+    except TypeError as error:
+        return [fields.invalid(Path("spec"), "object", f"must be JSON: {error}")]
     spec = runtime.spec
-    template = copy_of(spec.template.spec)
+    template = (orjson.loads(whole).get("template") or {}).get("spec") or {}
     errors = settle(template, JOBSET_SPEC, TEMPLATE, unknown) or _check_jobs(template)
     if errors:
         return errors
-    try:
-        encoded, whole = orjson.dumps(template), orjson.dumps(value.get("spec") or {})
-    except TypeError as error:
-        return [fields.invalid(TEMPLATE, "object", f"must be JSON: {error}")]
     meta = spec.template.metadata
     return Blueprint(
         kind=kind,
@@ -94,7 +93,7 @@ def read_blueprint(kind: str, value: JsonObject, unknown: list[str] | None = Non
         allowed_namespaces=getattr(spec, "allowed_namespaces", None),
         labels=meta.labels if meta else {},
         annotations=meta.annotations if meta else {},
-        template=encoded,
+        template=orjson.dumps(template),
         jobs={job["name"]: _names_of(job) for job in template.get("replicatedJobs") or ()},
         spec=whole,
         is_deprecated=runtime.metadata.labels.get(SUPPORT) == DEPRECATED,
@@ -121,12 +120,15 @@ def _check_jobs(template: JsonObject) -> ErrorList:
             errors.append(fields.duplicate(path.child("name"), job["name"]))
         seen.add(job["name"])
         inner = job
-        for field in ("template", "spec", "template", "spec", "containers"):
-            path, inner = path.child(field), inner.get(field)
+        for depth, field in enumerate(_TO_CONTAINERS, 1):
+            inner = inner.get(field)
             if not inner:
-                errors.append(fields.required(path))
+                errors.append(fields.required(path.child(*_TO_CONTAINERS[:depth])))
                 break
     return errors
+
+
+_TO_CONTAINERS: Final = ("template", "spec", "template", "spec", "containers")
 
 
 def _names_of(job: JsonObject) -> JobNames:

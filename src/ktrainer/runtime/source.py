@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _REF: Final = Path("spec.runtimeRef")
 _KEPT: Final = 256
-"""How many parsed snapshots are remembered: many TrainJobs share few runtimes."""
+"""How many runtimes are remembered: many TrainJobs share few."""
 
 
 class Source:
@@ -32,8 +32,8 @@ class Source:
     def __init__(self, resource: Resource, reader: Reader) -> None:
         self._resource = resource
         self._reader = reader
-        self._parsed: dict[str, Blueprint] = {}
-        """Snapshots by digest, the latest used last."""
+        self._known: dict[str, tuple[Blueprint, str]] = {}
+        """Runtimes and the texts of their snapshots, by version or digest; the latest used is the last."""
 
     async def resolve(self, trainjob: TrainJob) -> tuple[Blueprint, str, bool]:
         """The runtime that a TrainJob goes by, the text of its snapshot, and whether that has yet to be written.
@@ -46,8 +46,7 @@ class Source:
         value = await self.fetch(trainjob)
         if value is None:
             raise RuntimeNotFound(self._resource.kind, trainjob.spec.runtime_ref.name)
-        blueprint = self.read(value)
-        return blueprint, snapshot.text_of(blueprint), True
+        return *self._version(value), True
 
     async def kept(self, trainjob: TrainJob) -> tuple[Blueprint, str] | None:
         """The runtime in a TrainJob's snapshot, and the snapshot's text; none where there is no snapshot."""
@@ -57,9 +56,10 @@ class Source:
         if config_map is None:
             return None
         text = snapshot.content_of(config_map, trainjob)
-        blueprint = self._parse(text)
-        snapshot.check_reference(blueprint, trainjob)
-        return blueprint, text
+        digest = snapshot.digest_of(text)
+        known = self._recall(digest) or self._remember(digest, snapshot.parse_snapshot(text), text)
+        snapshot.check_reference(known[0], trainjob)
+        return known
 
     async def fetch(self, trainjob: TrainJob, *, live: bool = False) -> JsonObject | None:
         """The runtime that a TrainJob refers to; the API server is asked if no cache has it."""
@@ -70,7 +70,19 @@ class Source:
         return await find(self._reader, self._resource, namespace, name)
 
     def read(self, value: JsonObject) -> Blueprint:
-        """Check a runtime; raises Rejected where it is malformed."""
+        """The runtime in an object; raises Rejected where it is malformed."""
+        return self._version(value)[0]
+
+    def _version(self, value: JsonObject) -> tuple[Blueprint, str]:
+        metadata = value["metadata"]
+        uid, version = metadata.get("uid"), metadata.get("resourceVersion")
+        key = f"{uid}@{version}" if uid and version else ""
+        if known := self._recall(key):
+            return known
+        blueprint = self._checked(value)
+        return self._remember(key, blueprint, snapshot.text_of(blueprint))
+
+    def _checked(self, value: JsonObject) -> Blueprint:
         blueprint = read_blueprint(self._resource.kind, value)
         if isinstance(blueprint, list):
             detail = f"the {self._resource.kind} is malformed: {message_of(blueprint)}"
@@ -85,17 +97,20 @@ class Source:
         name = trainjob.metadata.namespace
         namespace = await find(self._reader, NAMESPACES, "", name)
         if namespace is None:
-            return Findings(
-                warnings=[f"whether the namespace {name} may use {blueprint.name} cannot be told: no labels"]
-            )
+            return Findings(warnings=[f"it is not known whether the namespace {name} may use {blueprint.name}"])
         if is_selected(namespace["metadata"].get("labels") or {}, selector):
             return Findings()
         return Findings([fields.invalid(_REF, blueprint.name, f"is not for TrainJobs of the namespace {name}")])
 
-    def _parse(self, text: str) -> Blueprint:
-        digest = snapshot.digest_of(text)
-        blueprint = self._parsed.pop(digest, None) or snapshot.parse_snapshot(text)
-        self._parsed[digest] = blueprint
-        if len(self._parsed) > _KEPT:
-            del self._parsed[next(iter(self._parsed))]
-        return blueprint
+    def _recall(self, key: str) -> tuple[Blueprint, str] | None:
+        known = self._known.pop(key, None)
+        if known:
+            self._known[key] = known
+        return known
+
+    def _remember(self, key: str, blueprint: Blueprint, text: str) -> tuple[Blueprint, str]:
+        if key:
+            self._known[key] = (blueprint, text)
+        if len(self._known) > _KEPT:
+            del self._known[next(iter(self._known))]
+        return blueprint, text

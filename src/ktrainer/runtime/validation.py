@@ -27,7 +27,8 @@ REQUIRED_CONTAINERS: Final[dict[str, str]] = {
 }
 """The container that a job of an ancestor must have."""
 
-_SPEC: Final = Path("spec")
+_TRAINER: Final = Path("spec.trainer")
+_INITIALIZER: Final = Path("spec.initializer")
 
 
 def validate_parts(trainjob: TrainJob) -> ErrorList:
@@ -42,23 +43,22 @@ def validate_parts(trainjob: TrainJob) -> ErrorList:
     trainer = trainjob.spec.trainer
     if trainer is None:
         return errors
-    path = _SPEC.child("trainer")
     if trainer.resources_per_node:
-        errors += settle(copy_of(trainer.resources_per_node), RESOURCES, path.child("resourcesPerNode"))
+        errors += settle(copy_of(trainer.resources_per_node), RESOURCES, _TRAINER.child("resourcesPerNode"))
     processes = trainer.num_proc_per_node
     if isinstance(processes, int) and processes < 1:
-        errors.append(fields.invalid(path.child("numProcPerNode"), processes, "must be at least 1"))
+        errors.append(fields.invalid(_TRAINER.child("numProcPerNode"), processes, "must be at least 1"))
     return errors
 
 
 def _environments(trainjob: TrainJob) -> Iterator[tuple[Path, list[JsonObject]]]:
     spec = trainjob.spec
-    if spec.trainer:
-        yield _SPEC.child("trainer", "env"), spec.trainer.env
+    if spec.trainer and spec.trainer.env:
+        yield _TRAINER.child("env"), spec.trainer.env
     if spec.initializer and spec.initializer.dataset:
-        yield _SPEC.child("initializer", "dataset", "env"), spec.initializer.dataset.env
+        yield _INITIALIZER.child("dataset", "env"), spec.initializer.dataset.env
     if spec.initializer and spec.initializer.model:
-        yield _SPEC.child("initializer", "model", "env"), spec.initializer.model.env
+        yield _INITIALIZER.child("model", "env"), spec.initializer.model.env
 
 
 def validate_jobs(template: JsonObject) -> ErrorList:

@@ -7,10 +7,8 @@ version of YAML could take it for anything else. The order of keys is the order 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+=-]*(:[A-Za-z0-9_./@+=-]+)*", re.ASCII)
 _WORDS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf"})
@@ -19,44 +17,40 @@ _ESCAPES: Final = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t", "\r": r"\r
 
 def to_yaml(value: Any) -> str:
     """The value as a document, without the line that begins one."""
-    return "".join(_lines(value, ""))
+    lines: list[str] = []
+    _write(lines, value, "", "")
+    return "".join(lines)
 
 
-def _lines(value: Any, indent: str) -> Iterator[str]:
-    """The lines of a value that stands by itself."""
-    if isinstance(value, dict) and value:
-        for key, item in value.items():
-            yield from _entry(f"{indent}{_text(str(key))}:", item, indent)
-    elif isinstance(value, list) and value:
-        for item in value:
-            yield from _item(item, indent)
-    else:
-        yield f"{indent}{_scalar(value)}\n"
-
-
-def _entry(head: str, value: Any, indent: str) -> Iterator[str]:
-    """The lines of a key and its value."""
+def _write(lines: list[str], value: Any, head: str, indent: str) -> None:
+    """Add the lines of a value; `head` is what its first line begins with, in place of the indent."""
     if value and isinstance(value, dict):
-        yield f"{head}\n"
-        yield from _lines(value, indent + "  ")
+        inner = indent + "  "
+        for key, item in value.items():
+            start = f"{head or indent}{_key(key)}:"
+            head = ""
+            if item and isinstance(item, dict):
+                lines.append(f"{start}\n")
+                _write(lines, item, "", inner)
+            elif item and isinstance(item, list):
+                lines.append(f"{start}\n")
+                _write(lines, item, "", indent)
+            else:
+                _write_scalar(lines, item, f"{start} ", inner)
     elif value and isinstance(value, list):
-        yield f"{head}\n"
-        yield from _lines(value, indent)
-    elif isinstance(value, str) and _is_block(value):
-        yield from _block(head, value, indent + "  ")
+        inner = indent + "  "
+        for item in value:
+            _write(lines, item, f"{head or indent}- ", inner)
+            head = ""
     else:
-        yield f"{head} {_scalar(value)}\n"
+        _write_scalar(lines, value, head or indent, indent or "  ")
 
 
-def _item(value: Any, indent: str) -> Iterator[str]:
-    """The lines of an item of a list: those of its value, with a hyphen in the first."""
-    if isinstance(value, str) and _is_block(value):
-        yield from _block(f"{indent}-", value, indent + "  ")
-        return
-    inner = _lines(value, indent + "  ")
-    first = next(inner)
-    yield f"{indent}- {first[len(indent) + 2 :]}"
-    yield from inner
+def _write_scalar(lines: list[str], value: Any, head: str, indent: str) -> None:
+    if isinstance(value, str) and "\n" in value and _is_block(value):
+        _write_block(lines, value, head, indent)
+    else:
+        lines.append(f"{head}{_scalar(value)}\n")
 
 
 def _scalar(value: Any) -> str:
@@ -68,13 +62,19 @@ def _scalar(value: Any) -> str:
         return _text(value)
     if isinstance(value, dict | list):
         return "{}" if isinstance(value, dict) else "[]"
-    return repr(value)
+    text = repr(value)
+    # A number with an exponent but without a point is none to old parsers.
+    return text if "." in text or "e" not in text else text.replace("e", ".0e")
 
 
 def _text(text: str) -> str:
     if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
         return text
     return '"' + "".join(map(_escape, text)) + '"'
+
+
+# The same few hundred keys come again and again.
+_key = lru_cache(1024)(_text)
 
 
 def _escape(char: str) -> str:
@@ -87,22 +87,18 @@ def _escape(char: str) -> str:
 
 
 def _is_block(text: str) -> bool:
-    """Whether a text reads well line by line, and keeps its content that way."""
+    """Whether a text of several lines reads well as such, and keeps its content that way."""
     lines = text.split("\n")
     return (
-        len(lines) > 1
-        and lines[0] != ""
-        and not lines[0].startswith(" ")
-        and all(line.isprintable() or not line for line in (each.replace("\t", "") for each in lines))
-        and any(line.strip() for line in lines)
+        lines[0] != ""
+        and not lines[0].startswith((" ", "\t"))
+        and all(not line or line.replace("\t", "").isprintable() for line in lines)
     )
 
 
-def _block(head: str, text: str, indent: str) -> Iterator[str]:
+def _write_block(lines: list[str], text: str, head: str, indent: str) -> None:
     body = text.rstrip("\n")
     trailing = len(text) - len(body)
-    yield f"{head} |{'-' if not trailing else '' if trailing == 1 else '+'}\n"
-    for line in body.split("\n"):
-        yield f"{indent}{line}\n" if line else "\n"
-    for _ in range(trailing - 1):
-        yield "\n"
+    lines.append(f"{head}|{'-' if not trailing else '' if trailing == 1 else '+'}\n")
+    lines += (f"{indent}{line}\n" if line else "\n" for line in body.split("\n"))
+    lines += ["\n"] * (trailing - 1)

@@ -1,0 +1,50 @@
+import io
+from pathlib import Path
+
+import pytest
+
+from ktrainer.cli.input import InputError, read_documents
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "in.yaml"
+
+
+def test_documents_should_be_numbered_as_they_stand(file: Path) -> None:
+    file.write_text('# only a comment\n---\nkind: A\n---\n---\nkind: B\n---\n{"kind": "C"}\n')
+    found = [(document.number, document.value) for document in read_documents([str(file)])]
+    assert found == [(1, {"kind": "A"}), (3, {"kind": "B"}), (4, {"kind": "C"})]
+
+
+def test_a_list_should_be_taken_apart(file: Path) -> None:
+    file.write_text("kind: List\nitems:\n- kind: A\n- kind: B\n")
+    assert [document.value for document in read_documents([str(file)])] == [{"kind": "A"}, {"kind": "B"}]
+
+
+def test_the_input_should_be_a_file_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("kind: A\n"))
+    assert [str(document) for document in read_documents(["-"])] == ["-#1: A/"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("kind: A\n---\n[1]\n", "#2: not an object"),
+        ("kind: A\n---\na: [\n", "#2: "),
+        ("a: 1\na: 2\n", "#1: .*twice"),
+        ("kind: List\nitems: [1]\n", "#1: an item of the list is not an object"),
+    ],
+)
+def test_what_cannot_be_read_should_be_told_with_its_place(file: Path, text: str, reason: str) -> None:
+    file.write_text(text)
+    with pytest.raises(InputError, match=f"in.yaml{reason}"):
+        read_documents([str(file)])
+
+
+def test_a_file_that_is_missing_or_binary_should_be_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file"):
+        read_documents([str(tmp_path / "nope.yaml")])
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="binary"):
+        read_documents([str(tmp_path / "binary")])

@@ -1,0 +1,133 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ktrainer.cli.main import main
+from support.training import job, runtime, trainjob_json
+
+TORCH = runtime(mlPolicy={"torch": {}})
+MPI = runtime(job("launcher"), job("node", None), name="mpi", mlPolicy={"mpi": {}})
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Any:
+    def written(*values: dict[str, Any], name: str = "in.yaml") -> str:
+        file = tmp_path / name
+        file.write_text("\n---\n".join(map(json.dumps, values)))
+        return str(file)
+
+    return written
+
+
+def test_render_should_print_yaml_that_reads_well(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "--offline", "-f", write(TORCH, trainjob_json())]) == 0
+    out, err = capsys.readouterr()
+    snapshot, jobset = yaml.safe_load_all(out)
+    assert out.startswith(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: demo-runtime-snapshot\n  namespace: team-a\n"
+    )
+    assert "immutable: true\ndata:\n  runtime: |\n    apiVersion: trainer.kubeflow.org/v1alpha1\n" in out
+    assert (snapshot["kind"], jobset["kind"], err) == ("ConfigMap", "JobSet", "")
+    assert yaml.safe_load(snapshot["data"]["runtime"])["spec"] == TORCH["spec"]
+
+
+def test_render_should_print_one_list_of_json(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "--offline", "-o", "json", "-f", write(TORCH), write(trainjob_json(), name="b.yaml")]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["apiVersion"], made["kind"]) == ("v1", "List")
+    assert [each["kind"] for each in made["items"]] == ["ConfigMap", "JobSet"]
+
+
+def test_files_should_be_given_one_by_one_or_together(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = write(TORCH), write(trainjob_json(), name="b.yaml")
+    assert main(["render", "--offline", "-f", first, "-f", second]) == 0
+    together = capsys.readouterr().out
+    assert main(["render", "--offline", "-f", first, second]) == 0
+    assert capsys.readouterr().out == together
+
+
+def test_secrets_should_be_shown_as_placeholders(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "--offline", "-f", write(MPI, trainjob_json(runtime="mpi"))]) == 0
+    (secret,) = (each for each in yaml.safe_load_all(capsys.readouterr().out) if each["kind"] == "Secret")
+    assert secret["stringData"] == {"ssh-privatekey": "<generated>", "ssh-publickey": "<generated>"}
+
+
+def test_the_namespace_should_be_that_of_what_names_none(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    value = trainjob_json(kind="TrainingRuntime")
+    value["metadata"] = {"name": "demo"}
+    local = runtime(kind="TrainingRuntime")
+    del local["metadata"]["namespace"]
+    assert main(["render", "--offline", "-n", "mine", "-f", write(local, value)]) == 0
+    assert {each["metadata"]["namespace"] for each in yaml.safe_load_all(capsys.readouterr().out)} == {"mine"}
+    assert main(["render", "--offline", "-f", write(local, value)]) == 0
+    assert {each["metadata"]["namespace"] for each in yaml.safe_load_all(capsys.readouterr().out)} == {"default"}
+
+
+@pytest.mark.parametrize("command", ["render", "validate"])
+def test_findings_should_be_told_with_file_document_kind_and_name(
+    command: str, write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = trainjob_json(trainer={"env": [{"name": "PET_NNODES", "value": "1"}]})
+    file = write(TORCH, bad)
+    assert main([command, "--offline", "-f", file]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == (
+        f'{file}#2: TrainJob/demo: spec.trainer.env: Invalid value: ["PET_NNODES"]: '
+        "these variables are set by the runtime\n"
+    )
+
+
+def test_warnings_should_not_be_findings(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    old = json.loads(json.dumps(TORCH))
+    old["metadata"]["labels"] = {"trainer.kubeflow.org/support": "deprecated"}
+    file = write(old, trainjob_json())
+    assert main(["validate", "--offline", "-f", file]) == 0
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"{file}#2: TrainJob/demo: warning: the ClusterTrainingRuntime rt is deprecated, and will be removed"
+    )
+
+
+def test_validate_should_print_nothing_where_all_is_well(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["validate", "--offline", "-f", write(TORCH, trainjob_json())]) == 0
+    assert main(["validate", "--offline", "-f", write(TORCH)]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_files_without_anything_to_do_should_be_told(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(TORCH)
+    assert main(["render", "--offline", "-f", file]) == 2
+    assert capsys.readouterr().err == f"ktrainer: there is no TrainJob in {file}\n"
+    other = write({"kind": "Pod"})
+    assert main(["validate", "--offline", "-f", other]) == 2
+    assert "no TrainJob or runtime" in capsys.readouterr().err
+
+
+def test_unreadable_input_should_be_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "--offline", "-f", str(tmp_path / "nope.yaml")]) == 2
+    assert "nope.yaml" in capsys.readouterr().err
+
+
+def test_wrong_usage_should_exit_with_two(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["render"], ["render", "-f", "x", "-o", "xml"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        assert stopped.value.code == 2
+    capsys.readouterr()
+
+
+def test_a_command_over_files_should_import_little(write: Any) -> None:
+    script = (
+        "import sys\nfrom ktrainer.cli.main import main\ncode = main(sys.argv[1:])\n"
+        "heavy = {'asyncio', 'aiohttp', 'cryptography', 'kubernetes_asyncio', 'prometheus_client', 'ssl', 'structlog'}"
+        "\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\nsys.exit(code)\n"
+    )
+    arguments = ["render", "--offline", "-f", write(MPI, trainjob_json(runtime="mpi"))]
+    run = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+    assert run.stderr == "[]\n"

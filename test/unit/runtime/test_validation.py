@@ -1,0 +1,64 @@
+from typing import Any
+
+import pytest
+
+from ktrainer.runtime.validation import validate_jobs, validate_parts
+from support.training import container, job, runtime, trainjob
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        ({"trainer": {"numProcPerNode": 0}}, "spec.trainer.numProcPerNode"),
+        ({"trainer": {"numProcPerNode": -1}}, "spec.trainer.numProcPerNode"),
+        ({"trainer": {"env": [{"name": "A"}, {"name": 1}]}}, "spec.trainer.env[1].name"),
+        ({"trainer": {"env": [{"name": "A", "valueFrom": []}]}}, "spec.trainer.env[0].valueFrom"),
+        ({"trainer": {"resourcesPerNode": {"limits": {"cpu": "x"}}}}, "spec.trainer.resourcesPerNode.limits.cpu"),
+        ({"initializer": {"dataset": {"env": [{"value": "1"}]}}}, "spec.initializer.dataset.env[0].name"),
+        ({"initializer": {"model": {"env": [{"value": "1"}]}}}, "spec.initializer.model.env[0].name"),
+    ],
+)
+def test_parts_that_no_model_describes_should_be_checked(spec: dict[str, Any], path: str) -> None:
+    assert [str(error.path) for error in validate_parts(trainjob(**spec))] == [path]
+
+
+@pytest.mark.parametrize(
+    "spec", [{}, {"trainer": {}}, {"trainer": {"numProcPerNode": 1}}, {"trainer": {"numProcPerNode": "auto"}}]
+)
+def test_what_is_right_should_pass(spec: dict[str, Any]) -> None:
+    assert validate_parts(trainjob(**spec)) == []
+
+
+JOBS = "spec.template.spec.replicatedJobs[0]"
+
+
+@pytest.mark.parametrize(
+    ("made", "paths"),
+    [
+        pytest.param(job(), [], id="trainer"),
+        pytest.param(job("node", "trainer", replicas=2), [f"{JOBS}.replicas"], id="two replicas"),
+        pytest.param(
+            job("node", "trainer", container("x")), [f"{JOBS}.template.spec.template.spec.containers"], id="no node"
+        ),
+        pytest.param(
+            job("x", "dataset-initializer"), [f"{JOBS}.template.spec.template.spec.containers"], id="no initializer"
+        ),
+        pytest.param(job("x", "model-initializer", container("model-initializer")), [], id="initializer"),
+        pytest.param(
+            job("x", "trainer", container("x"), replicas=0),
+            [f"{JOBS}.replicas", f"{JOBS}.template.spec.template.spec.containers"],
+            id="both",
+        ),
+        pytest.param(job("x", None, container("x"), replicas=2), [], id="no ancestor"),
+        pytest.param(job("x", "other", container("x"), replicas=2), [], id="an ancestor that nobody knows"),
+    ],
+)
+def test_jobs_of_a_known_ancestor_should_be_as_plugins_expect_them(made: dict[str, Any], paths: list[str]) -> None:
+    template = runtime(made)["spec"]["template"]["spec"]
+    assert [str(error.path) for error in validate_jobs(template)] == paths
+
+
+def test_absent_replicas_should_be_one() -> None:
+    made = job()
+    del made["replicas"]
+    assert validate_jobs({"replicatedJobs": [made]}) == []
