@@ -20,7 +20,7 @@ from ktrainer.client.patchtype import PatchType
 from ktrainer.kube.identity import ObjectKey, Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterable, Iterator
     from pathlib import Path
 
     from ktrainer.client.client import Client
@@ -60,33 +60,29 @@ def trainjob(name: str) -> dict[str, Any]:
     }
 
 
-async def create_trainjobs(kubeconfig: Path, count: int) -> None:
+async def create_trainjobs(kubeconfig: Path, numbers: Iterable[int]) -> None:
     """Create TrainJobs, with a status as a controller writes it."""
-    await _for_each(kubeconfig, count, _create)
+    await _for_each(kubeconfig, numbers, _create)
 
 
-async def touch_trainjobs(kubeconfig: Path, count: int) -> None:
-    """Change each of the TrainJobs once."""
-    await _for_each(kubeconfig, count, _touch)
+async def touch_trainjobs(kubeconfig: Path, numbers: Iterable[int]) -> None:
+    """Change TrainJobs, each once."""
+    await _for_each(kubeconfig, numbers, _touch)
 
 
-async def _for_each(kubeconfig: Path, count: int, work: Callable[[Client, Iterator[int]], Awaitable[None]]) -> None:
+async def _for_each(
+    kubeconfig: Path, numbers: Iterable[int], work: Callable[[Client, Iterator[int]], Coroutine[None, None, None]]
+) -> None:
     registry = CollectorRegistry()
-    config = load_config(kubeconfig, None)
+    config = load_config(kubeconfig)
     connection = connect(config, component="bench", clock=SystemClock(), registry=registry, qps=1e6, burst=10**6)
-    numbers = iter(range(count))
+    pending = iter(numbers)
     try:
         async with asyncio.TaskGroup() as tasks:
             for _ in range(_AT_ONCE):
-                tasks.create_task(_run(work, connection.client, numbers))
+                tasks.create_task(work(connection.client, pending))
     finally:
         await connection.close()
-
-
-async def _run(
-    work: Callable[[Client, Iterator[int]], Awaitable[None]], client: Client, numbers: Iterator[int]
-) -> None:
-    await work(client, numbers)
 
 
 async def _create(client: Client, numbers: Iterator[int]) -> None:
