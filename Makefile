@@ -32,10 +32,21 @@ lint: $(VENV) ## Check style, types, layers, locks and generated files
 	$(BIN)/lint-imports
 	$(BIN)/python hack/lock.py check
 	$(BIN)/python hack/gen_facts.py --check
+	$(BIN)/python hack/gen_crds.py --check
 
 .PHONY: unit
 unit: $(VENV) ## Run the unit tests, with coverage of src
-	$(BIN)/pytest --cov --cov-report=term $(ARGS)
+	$(BIN)/pytest --numprocesses=auto --cov --cov-report=term $(ARGS)
+
+# The properties at their full case counts take minutes each.
+.PHONY: properties
+properties: $(VENV) ## Run the property tests at their full case counts
+	HYPOTHESIS_PROFILE=ci $(BIN)/pytest -m hypothesis --numprocesses=auto --timeout=3600 $(ARGS)
+
+# Measured on the event loop: debug mode and coverage would count against it.
+.PHONY: faults
+faults: $(VENV) controlplane ## Break things on a real control plane and measure (ONLY=T07 for one, FULL=1 for hours)
+	$(BIN)/pytest test/faults -o asyncio_debug=false --timeout=7200 $(if $(ONLY),-k $(ONLY)) $(ARGS)
 
 .PHONY: e2e
 e2e: $(VENV) controlplane ## Run the end-to-end tests on a real control plane (needs Go once)
@@ -50,6 +61,7 @@ fmt: $(VENV) ## Format the code and mend what can be mended
 .PHONY: generate
 generate: $(VENV) ## Write the generated files anew
 	$(BIN)/python hack/gen_facts.py
+	$(BIN)/python hack/gen_crds.py
 
 .PHONY: lock
 lock: $(VENV) ## Renew the locked versions under requirements/

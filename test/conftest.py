@@ -1,4 +1,4 @@
-"""Settings of the whole suite: Hypothesis runs few cases on a laptop and many in CI."""
+"""Settings of the whole suite: Hypothesis runs few cases by default and many where HYPOTHESIS_PROFILE is ci."""
 
 import os
 
@@ -6,6 +6,6 @@ from hypothesis import settings
 
 settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=500, deadline=None, print_blob=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
-pytest_plugins = ["support.virtualtime", "pytester"]
+pytest_plugins = ["support.virtualtime", "support.realcluster", "support.figures", "pytester"]

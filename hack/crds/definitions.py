@@ -68,7 +68,6 @@ class Definitions:
             raise SystemExit("the package kubernetes-validate is not installed")
         path = Path(spec.origin).parent / "kubernetes-json-schema" / f"v{VERSION}-local" / "_definitions.json"
         definitions = {_short(name): schema for name, schema in json.loads(path.read_text())["$defs"].items()}
-        # Ours come on top.
         definitions |= yaml.safe_load((_FOLDER / "jobset.yaml").read_text())
         for name, overlay in yaml.safe_load((_FOLDER / "overlay.yaml").read_text()).items():
             definitions[name] = _merged(definitions[name], overlay)
@@ -84,7 +83,7 @@ class Definitions:
         if "$ref" in schema:
             name = _short(schema["$ref"].removeprefix("#/$defs/"))
             if name in _SCALARS:
-                return _SCALARS[name]
+                return dict(_SCALARS[name])
             return {**self._build(self._definitions[name]), **_kept(schema)}
         if "properties" in schema:
             properties = {name: self._build(schema["properties"][name]) for name in sorted(schema["properties"])}

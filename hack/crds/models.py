@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from enum import Enum
 from functools import cache
 from types import NoneType, UnionType
@@ -16,6 +17,8 @@ from ktrainer.api.model import Model
 from ktrainer.api.schema import INT32_MAX, INT32_MIN, INT64_MAX, Foreign, Keyed, Marked, Rule, Unique, Written
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from crds.definitions import Definitions, Schema
 
 _SCALARS: Final = {str: "string", int: "integer", bool: "boolean"}
@@ -59,7 +62,8 @@ class ModelSchemas:
         return schema
 
     def _field(self, field: FieldInfo, description: str) -> Schema:
-        schema = {"description": description, **self._type(field.annotation)} | {"description": description}
+        # It stands first, for readers of the file, and before that of the type.
+        schema = {"description": "", **self._type(field.annotation)} | {"description": description}
         for mark in field.metadata:
             schema = self._marked(schema, mark)
         if isinstance(field.default, str | int | Enum) and not field.is_required():
@@ -109,9 +113,10 @@ class ModelSchemas:
             case Unique():
                 schema["x-kubernetes-list-type"] = "set"
             case Written():
-                schema = {**_WRITTEN[mark], **_description(schema)}
+                schema = schema | _WRITTEN[mark]
             case Foreign(name):
-                schema = {**self._definitions.schema_of(name), **_description(schema)}
+                # In place of the map of anything that it is to Python.
+                schema = {**_description(schema), **self._definitions.schema_of(name)}
             case annotated_types.Ge(bound) if bound not in _OF_FORMAT:
                 schema["minimum"] = bound
             case annotated_types.Le(bound) if bound not in _OF_FORMAT:
@@ -142,13 +147,11 @@ def _descriptions_of(model: type[Model]) -> dict[str, str]:
 
 @cache
 def _docstrings_of(module: str) -> dict[str, dict[str, str]]:
-    import importlib
-
-    tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {node.name: dict(_attributes_of(node)) for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
-def _attributes_of(node: ast.ClassDef) -> Any:
+def _attributes_of(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
     for statement, below in zip(node.body, node.body[1:], strict=False):
         match statement, below:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):

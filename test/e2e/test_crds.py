@@ -177,43 +177,68 @@ def test_the_status_should_be_written_by_its_subresource_alone(admin: Api, names
     assert written["metadata"]["generation"] == made["metadata"]["generation"]
 
 
+PROGRESS = STATUS["trainerStatus"]
+FAILURE = STATUS["firstFailure"]
+JOB = STATUS["jobsStatus"][0]
+
 WRONG: dict[str, tuple[str, Object]] = {
-    "an empty status": ("status", {}),
+    "nothing in it": ("status", {}),
     "nine conditions": ("status.conditions", {"conditions": [condition(f"T{number}") for number in range(9)]}),
+    "a condition twice": ("status.conditions[1]", {"conditions": [condition("T"), condition("T")]}),
+    **{
+        f"a condition of {what}": (f"status.conditions[0].{field}", {"conditions": [condition("T") | {field: value}]})
+        for what, field, value in (
+            ("a bad type", "type", "no type"),
+            ("too long a type", "type", "T" * 317),
+            ("an unknown status", "status", "Maybe"),
+            ("no reason", "reason", ""),
+            ("a bad reason", "reason", "no reason"),
+            ("too long a reason", "reason", "R" * 1025),
+            ("too long a message", "message", "m" * 32769),
+            ("no time", "lastTransitionTime", "now"),
+            ("a generation below 0", "observedGeneration", -1),
+        )
+    },
     "an unknown state": ("status.state", {"state": "Fine"}),
     "no time of progress": ("status.trainerStatus", {"trainerStatus": {"progressPercentage": 1}}),
-    "more than all": (
-        "status.trainerStatus.progressPercentage",
-        {"trainerStatus": {**STATUS["trainerStatus"], "progressPercentage": 101}},
-    ),
-    "less than no time left": (
-        "status.trainerStatus.estimatedRemainingSeconds",
-        {"trainerStatus": {**STATUS["trainerStatus"], "estimatedRemainingSeconds": -1}},
-    ),
-    "257 metrics": (
-        "status.trainerStatus.metrics",
-        {"trainerStatus": {**STATUS["trainerStatus"], "metrics": named(257, value="1")}},
-    ),
-    "an empty metric": (
-        "status.trainerStatus.metrics[0].value",
-        {"trainerStatus": {**STATUS["trainerStatus"], "metrics": named(1, value="")}},
-    ),
-    "too long a metric": (
-        "status.trainerStatus.metrics[0].value",
-        {"trainerStatus": {**STATUS["trainerStatus"], "metrics": named(1, value="1" * 65)}},
-    ),
-    "too long a message": (
-        "status.firstFailure.message",
-        {"firstFailure": {**STATUS["firstFailure"], "message": "a" * 2049}},
-    ),
-    "101 jobs": (
-        "status.jobsStatus",
-        {"jobsStatus": named(101, ready=0, succeeded=0, failed=0, active=0, suspended=0)},
-    ),
-    "fewer jobs than none": (
-        "status.jobsStatus[0].active",
-        {"jobsStatus": named(1, ready=0, succeeded=0, failed=0, active=-1, suspended=0)},
-    ),
+    **{
+        f"progress of {what}": (f"status.trainerStatus.{path}", {"trainerStatus": {**PROGRESS, **fields}})
+        for what, path, fields in (
+            ("more than all", "progressPercentage", {"progressPercentage": 101}),
+            ("less than nothing", "progressPercentage", {"progressPercentage": -1}),
+            ("less than no time left", "estimatedRemainingSeconds", {"estimatedRemainingSeconds": -1}),
+            ("257 metrics", "metrics", {"metrics": named(257, value="1")}),
+            ("a metric without a name", "metrics[0].name", {"metrics": [{"name": "", "value": "1"}]}),
+            ("too long a metric's name", "metrics[0].name", {"metrics": [{"name": "a" * 65, "value": "1"}]}),
+            ("an empty metric", "metrics[0].value", {"metrics": named(1, value="")}),
+            ("too long a metric", "metrics[0].value", {"metrics": named(1, value="1" * 65)}),
+        )
+    },
+    "101 jobs": ("status.jobsStatus", {"jobsStatus": [{**JOB, **each} for each in named(101)]}),
+    "a job twice": ("status.jobsStatus[1]", {"jobsStatus": [JOB, JOB]}),
+    **{
+        f"a job's {field} below 0": (f"status.jobsStatus[0].{field}", {"jobsStatus": [{**JOB, field: -1}]})
+        for field in ("ready", "succeeded", "failed", "active", "suspended")
+    },
+    "a job without a count": ("status.jobsStatus[0].ready", {"jobsStatus": [{"name": "node"}]}),
+    "a failure without a time": ("status.firstFailure.time", {"firstFailure": {"pod": "p"}}),
+    **{
+        f"too long a {field} of a failure": (
+            f"status.firstFailure.{field}",
+            {"firstFailure": {**FAILURE, field: "a" * (limit + 1)}},
+        )
+        for field, limit in (
+            ("job", 253),
+            ("pod", 253),
+            ("node", 253),
+            ("container", 253),
+            ("reason", 1024),
+            ("message", 2048),
+        )
+    },
+    "too long a digest": ("status.runtimeDigest", {"runtimeDigest": "a" * 129}),
+    "nodes below 0": ("status.nodes", {"nodes": -1}),
+    "too long a selector": ("status.selector", {"selector": "a" * 1025}),
 }
 
 
@@ -224,7 +249,8 @@ def test_a_status_should_be_refused_with(admin: Api, namespace: str, what: str) 
     with pytest.raises(Refused) as refusal:
         admin.request("PUT", TRAINJOBS.path(namespace, "job", "status"), {**made, "status": wrong})
     assert refusal.value.code == 422
-    assert path in {cause["field"] for cause in refusal.value.status["details"]["causes"]}
+    causes = refusal.value.status["details"]["causes"]
+    assert path in {cause["field"].removeprefix(".") for cause in causes}
 
 
 def test_the_scale_subresource_should_read_and_set_the_number_of_nodes(admin: Api, namespace: str) -> None:

@@ -160,6 +160,21 @@ JOBSETS = [
         "replicatedJobs[0].dependsOn",
         replicatedJobs=[replicated_job(dependsOn=named(6, status="Ready"))],
     ),
+    _jobset(
+        "with a dependency twice",
+        "replicatedJobs[0].dependsOn[1]",
+        replicatedJobs=[replicated_job(dependsOn=[{"name": "a", "status": "Ready"}, {"name": "a", "status": "Ready"}])],
+    ),
+    _jobset(
+        "with a dependency on an unknown state",
+        "replicatedJobs[0].dependsOn[0].status",
+        replicatedJobs=[replicated_job(dependsOn=[{"name": "a", "status": "Done"}])],
+    ),
+    _jobset(
+        "with a dependency without a state",
+        "replicatedJobs[0].dependsOn[0].status",
+        replicatedJobs=[replicated_job(dependsOn=[{"name": "a"}])],
+    ),
     _jobset("with a job twice", "replicatedJobs[1]", replicatedJobs=[replicated_job(), replicated_job()]),
     _jobset("without a job template", "replicatedJobs[0].template", replicatedJobs=[{"name": "node"}]),
     _jobset("with an unknown success", "successPolicy.operator", successPolicy={"operator": "Most"}),
@@ -171,6 +186,15 @@ JOBSETS = [
     _jobset("with an unknown restart", "failurePolicy.restartStrategy", failurePolicy={"restartStrategy": "Again"}),
     _jobset("with a JobSet's time to live below 0", "ttlSecondsAfterFinished", ttlSecondsAfterFinished=-1),
     _jobset("with a network", network={"enableDNSHostnames": True, "subdomain": "s", "publishNotReadyAddresses": True}),
+    _jobset(
+        "with an unknown action",
+        "failurePolicy.rules[0].action",
+        failurePolicy={"rules": [{"name": "a", "action": "Ignore"}]},
+    ),
+    _jobset(
+        "with a rule without a name", "failurePolicy.rules[0].name", failurePolicy={"rules": [{"action": "RestartJob"}]}
+    ),
+    _jobset("with a coordinator of nothing", "coordinator.replicatedJob", coordinator={"jobIndex": 0}),
     _jobset("with a coordinator", coordinator={"replicatedJob": "node", "jobIndex": 0, "podIndex": 0}),
     _jobset(
         "with volume claims",
@@ -183,6 +207,15 @@ JOBSETS = [
         "with a volume claim in a namespace",
         "volumeClaimPolicies[0]",
         volumeClaimPolicies=[{"templates": [{"metadata": {"name": "data", "namespace": "other"}}]}],
+    ),
+    _jobset(
+        "with an unknown retention",
+        "volumeClaimPolicies[0].retentionPolicy.whenDeleted",
+        volumeClaimPolicies=[{"retentionPolicy": {"whenDeleted": "Forget"}}],
+    ),
+    _jobset("with 50 volume claims", volumeClaimPolicies=[{"templates": [{}] * 50}]),
+    _jobset(
+        "with 51 volume claims", "volumeClaimPolicies[0].templates", volumeClaimPolicies=[{"templates": [{}] * 51}]
     ),
     _jobset("with 50 volume claim policies", volumeClaimPolicies=[{}] * 50),
     _jobset("with 51 volume claim policies", "volumeClaimPolicies", volumeClaimPolicies=[{}] * 51),

@@ -76,6 +76,7 @@ INITIALIZERS = [
         f"{_DATASET}.env[1]",
         initializer={"dataset": {"env": [{"name": "A"}, {"name": "A"}]}},
     ),
+    _job("with 129 variables for the model", "spec.initializer.model.env", initializer={"model": {"env": named(129)}}),
     _job("with a secretRef", initializer={"dataset": {"secretRef": {"name": "token"}}}),
     _job("with a secretRef without a name", initializer={"dataset": {"secretRef": {}}}),
 ]
@@ -165,10 +166,13 @@ OVERRIDES = [
         "spec.podTemplateOverrides[0].spec.containers[0].name",
         podTemplateOverrides=[{"targetJobs": [], "spec": {"containers": [{"name": ""}]}}],
     ),
-    _job(
-        "with an override for a container twice",
-        "spec.podTemplateOverrides[0].spec.containers[1]",
-        podTemplateOverrides=[{"targetJobs": [], "spec": {"containers": [{"name": "a"}, {"name": "a"}]}}],
+    *(
+        _job(
+            f"with an override of one of the {field} twice",
+            f"spec.podTemplateOverrides[0].spec.{field}[1]",
+            podTemplateOverrides=[{"targetJobs": [], "spec": {field: [{"name": "a"}, {"name": "a"}]}}],
+        )
+        for field in ("containers", "initContainers", "volumes", "schedulingGates", "imagePullSecrets")
     ),
 ]
 

@@ -55,7 +55,8 @@ class _JumpingSelector(selectors.DefaultSelector):
         if ready or self.loop.wake_idle_waiters():
             return ready
         if timeout is None:
-            return (self._could_be_woken() and super().select(STUCK_SECONDS)) or self._give_up()
+            # A thread that has just ended may have woken us before it did.
+            return super().select(STUCK_SECONDS if self._could_be_woken() else 0) or self._give_up()
         self.loop.advance(timeout)
         return []
 
@@ -201,8 +202,7 @@ async def _loose_ends_check() -> AsyncIterator[None]:
     loop.set_exception_handler(record)
     yield
     # Connections that were just closed and tasks that were just cancelled get the passes that they need to end.
-    if isinstance(loop, VirtualTimeLoop):
-        await settle()
+    await (settle() if isinstance(loop, VirtualTimeLoop) else asyncio.sleep(IN_FLIGHT_SECONDS))
     leaked = asyncio.all_tasks() - {asyncio.current_task()}
     if leaked:
         pytest.fail("the test leaves tasks behind: " + "; ".join(_describe(task) for task in leaked))

@@ -22,9 +22,9 @@ def address_of(text: str) -> tuple[str, int] | None:
     number = _PORT_NAMES.get(port, port)
     if not colon or not (number.isascii() and number.isdigit()) or int(number) > 65535:
         raise ValueError(f"not an address: {text!r}")
-    bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    # Brackets are for what has colons of its own, and for nothing else.
-    if (":" in bare) != (bare != host) or "[" in bare or "]" in bare:
+    bracketed = host.startswith("[") and host.endswith("]")
+    bare = host[1:-1] if bracketed else host
+    if "[" in bare or "]" in bare or (":" in bare and not bracketed):
         raise ValueError(f"not an address: {text!r}")
     return bare, int(number)
 

@@ -37,6 +37,7 @@ class Webhook(Model):
     """The admission webhook."""
 
     port: Port = 9443
+    """The port to listen on."""
     host: str = ""
     """The address to listen on; empty for all."""
     cert_dir: Text | None = None
@@ -49,6 +50,7 @@ class LeaderElection(Model):
     leader_elect: bool = False
     """Whether there is an election; without it this manager leads at once."""
     resource_lock: Text = "leases"
+    """What the managers compete for; there is nothing but leases."""
     resource_name: Text = "trainer.kubeflow.org"
     """The name of the lease."""
     resource_namespace: str = ""
@@ -72,17 +74,22 @@ class Metrics(Model):
     """The server of the metrics."""
 
     bind_address: ServerAddress = ":8443"
+    """Where to listen."""
     secure_serving: bool = True
     """Whether the server speaks TLS."""
     auth: MetricsAuth = MetricsAuth()
+    """Who may read the metrics."""
 
 
 class Health(Model):
     """The server of the probes."""
 
     health_probe_bind_address: ServerAddress = ":8081"
+    """Where to listen."""
     readiness_endpoint_name: Text = "readyz"
+    """The path that tells whether the manager is ready, without its slash."""
     liveness_endpoint_name: Text = "healthz"
+    """The path that tells whether the manager is alive, without its slash."""
 
 
 class Controller(Model):
@@ -98,7 +105,9 @@ class CertManagement(Model):
     enable: bool = True
     """Whether the manager makes and renews the certificate by itself."""
     webhook_service_name: Text = "kubeflow-trainer-controller-manager"
+    """The Service that the certificate is for, in the manager's namespace."""
     webhook_secret_name: Text = "kubeflow-trainer-webhook-cert"  # noqa: S105 - the name of a Secret
+    """The Secret that keeps the certificate, in the manager's namespace."""
 
 
 class ClientConnection(Model):
@@ -114,6 +123,7 @@ class StatusServer(Model):
     """The server that training pods report their progress to."""
 
     port: Port = 10443
+    """The port to listen on."""
     qps: Rate = 5.0
     """Requests in a second that it makes to the API server, in the long run."""
     burst: Count = 10
@@ -126,13 +136,16 @@ class Tls(Model):
     min_version: str = ""
     """1.2 or 1.3; empty for the default."""
     cipher_suites: list[str] = Field(default_factory=list)
+    """The ciphers that are allowed, by their names in the registry of IANA; empty for the library's choice."""
     next_protos: list[str] = Field(default_factory=list)
+    """The protocols that are offered, such as h2; empty for http/1.1 alone."""
 
 
 class Plugins(Model):
     """The plugins of the framework, by name."""
 
     disabled: list[str] = Field(default_factory=list)
+    """Plugins that are switched off."""
     order: list[str] = Field(default_factory=list)
     """The plugins that run first, in this order; the others follow in theirs."""
     external: list[str] = Field(default_factory=list)

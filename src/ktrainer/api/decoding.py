@@ -35,11 +35,9 @@ def decode(model: type[M], value: object, *, strict: bool = False) -> M | ErrorL
 def encode(model: BaseModel) -> JsonObject:
     """Write a model as JSON values: what was given, read or set, and the kind of an object; no defaults."""
     value = model.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
-    kind = {name: getattr(model, attribute, None) for name, attribute in _KIND.items()}
-    return {**{name: text for name, text in kind.items() if text is not None}, **value} if all(kind.values()) else value
-
-
-_KIND: Final = {"apiVersion": "api_version", "kind": "kind"}
+    if "api_version" not in type(model).model_fields:
+        return value
+    return {**model.model_dump(by_alias=True, include={"api_version", "kind"}), **value}
 
 
 def _field_error(details: ErrorDetails) -> FieldError:
@@ -66,6 +64,10 @@ def _wrong_type(name: str) -> Callable[[Path, object, dict[str, Any]], FieldErro
     return lambda path, value, context: fields.invalid(path, value, f"must be of type {name}")
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _unsupported(path: Path, value: object, context: dict[str, Any]) -> FieldError:
     # Pydantic tells the values only as text: 'A', 'B' or 'C'.
     return fields.not_supported(path, value, re.findall("'([^']*)'", context["expected"]))
@@ -79,17 +81,17 @@ _DESCRIBED: Final[dict[str, Callable[[Path, Any, dict[str, Any]], FieldError]]] 
     "literal_error": _unsupported,
     "string_too_long": lambda path, value, context: fields.too_long(path, context["max_length"]),
     "string_too_short": lambda path, value, context: fields.invalid(
-        path, value, f"must have at least {context['min_length']} characters"
+        path, value, f"must have at least {_count(context['min_length'], 'character')}"
     ),
     "too_long": lambda path, value, context: fields.too_many(path, context["actual_length"], context["max_length"]),
     "too_short": lambda path, value, context: fields.invalid(
-        path, value, f"must have at least {context['min_length']} items"
+        path, value, f"must have at least {_count(context['min_length'], 'item')}"
     ),
     "greater_than_equal": lambda path, value, context: fields.invalid(
-        path, value, f"must be greater than or equal to {context['ge']}"
+        path, value, f"must be greater than or equal to {int(context['ge'])}"
     ),
     "less_than_equal": lambda path, value, context: fields.invalid(
-        path, value, f"must be less than or equal to {context['le']}"
+        path, value, f"must be less than or equal to {int(context['le'])}"
     ),
     "string_type": _wrong_type("string"),
     "int_type": _wrong_type("integer"),

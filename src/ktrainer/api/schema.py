@@ -150,7 +150,7 @@ Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=253)]
 
 def _int_or_string(value: object) -> int | str:
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise PydanticCustomError("int_or_string_type", "must be an integer or a string")
+        raise PydanticCustomError("int_or_string_type", "must be of type integer or string")
     return value
 
 

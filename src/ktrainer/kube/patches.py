@@ -44,7 +44,7 @@ def merge_diff(old: JsonObject, new: JsonObject) -> JsonObject:
         if isinstance(before, dict) and isinstance(value, dict):
             if inner := merge_diff(before, value):
                 patch[key] = inner
-        elif key not in old or not are_same(before, value):
+        elif not are_same(before, value):
             patch[key] = copy_of(value)
     return patch
 

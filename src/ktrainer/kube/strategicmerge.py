@@ -149,7 +149,7 @@ def _interleave(
     result = []
     for key, item in patched:
         limit = rank.get(key, -1)
-        while waiting and rank.get(waiting[-1][0], limit) < limit:
+        while waiting and rank[waiting[-1][0]] < limit:
             result.append(waiting.pop()[1])
         result.append(item)
     return result + [item for _, item in reversed(waiting)]

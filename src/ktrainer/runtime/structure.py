@@ -37,8 +37,8 @@ _INT64: Final = range(-(2**63), 2**63)
 def settle(value: JsonObject, type_name: str, path: Path, unknown: list[str] | None = None) -> ErrorList:
     """Check an object of a type and spell its quantities canonically, in place; return what does not fit.
 
-    Zero values that mean nothing are left out, see `zerovalues`. Fields that the facts do not know stay; the paths of
-    these are added to `unknown`.
+    Zero values that mean nothing are left out, see `zerovalues`. Fields that the facts do not know stay, and their
+    paths are added to `unknown`.
     """
     check = _Check(path, unknown)
     check.object(value, type_name, None)

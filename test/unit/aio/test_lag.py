@@ -1,7 +1,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 from structlog.testing import capture_logs
@@ -71,7 +71,7 @@ async def test_a_blocked_loop_should_be_reported_once_with_its_stack() -> None:
     with capture_logs() as logs:
         async with running(monitor):
             await asyncio.sleep(0)
-            block_here(BEAT_SECONDS * 3 + WARN_SECONDS)
+            block_here(until=lambda: bool(logs))
             await asyncio.sleep(BEAT_SECONDS)
             assert monitor.take_max() >= WARN_SECONDS
     assert [entry["event"] for entry in logs] == ["event loop is blocked"]
@@ -88,5 +88,8 @@ async def test_the_watching_thread_should_end_with_the_task() -> None:
     assert not watcher.is_alive()
 
 
-def block_here(seconds: float) -> None:
-    threading.Event().wait(seconds)
+def block_here(until: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if until():
+            return
+        threading.Event().wait(0.01)

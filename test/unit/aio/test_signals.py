@@ -80,7 +80,7 @@ from ktrainer.aio import signals
 
 async def main():
     signals.WATCHDOG_MARGIN_SECONDS = 0.2
-    with signals.StopSignals(0.1) as stopping:
+    with signals.StopSignals({grace}) as stopping:
         print("ready", flush=True)
         {body}
 
@@ -92,9 +92,9 @@ with asyncio.Runner(loop_factory={loop}) as runner:
 loops = pytest.mark.parametrize("loop", ["asyncio.new_event_loop", "uvloop.new_event_loop"])
 
 
-def start(body: str, loop: str, after: str = "") -> subprocess.Popen[str]:
+def start(body: str, loop: str, after: str = "", grace: float = 0.1) -> subprocess.Popen[str]:
     program = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM.format(body=body, loop=loop, after=after)],
+        [sys.executable, "-c", PROGRAM.format(body=body, loop=loop, after=after, grace=grace)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -106,7 +106,7 @@ def start(body: str, loop: str, after: str = "") -> subprocess.Popen[str]:
 
 @loops
 def test_a_program_should_end_by_itself_after_a_signal(loop: str) -> None:
-    program = start("await stopping.stop.wait(); print('bye', flush=True)", loop)
+    program = start("await stopping.stop.wait(); print('bye', flush=True)", loop, grace=60)
     program.send_signal(signal.SIGTERM)
     out, err = program.communicate(timeout=10)
     assert (program.returncode, out, err) == (0, "bye\n", "")
@@ -131,7 +131,7 @@ def test_a_program_that_hangs_after_its_loop_should_be_ended(loop: str) -> None:
 
 @loops
 def test_a_blocked_loop_should_be_ended_by_the_second_signal(loop: str) -> None:
-    program = start("signals.WATCHDOG_MARGIN_SECONDS = 60; print('busy', flush=True)\n        while True: pass", loop)
+    program = start("print('busy', flush=True)\n        while True: pass", loop, grace=60)
     assert program.stdout is not None
     assert program.stdout.readline() == "busy\n"
     deadline = time.monotonic() + 10

@@ -11,7 +11,7 @@ from support.cases import cases
 from support.jsonvalues import OBJECTS, VALUES
 
 
-@settings(max_examples=cases(4_000))
+@settings(max_examples=cases(2_000))
 @given(VALUES, VALUES)
 def test_applying_a_difference_should_give_the_new_document(old: Any, new: Any) -> None:
     before, after = copy_of(old), copy_of(new)
@@ -79,6 +79,13 @@ def test_every_operation_should_be_carried_out(operation: dict[str, Any], expect
     assert apply([operation], {"l": [1, 2], "m": {"a": 1}}) == expected
 
 
+def test_a_patched_document_should_share_nothing_with_the_patch() -> None:
+    for operation in ("add", "replace"):
+        value: list[int] = []
+        apply([{"op": operation, "path": "/a", "value": value}], {"a": 0})["a"].append(1)
+        assert value == []
+
+
 @pytest.mark.parametrize(
     "operation",
     [
@@ -121,7 +128,7 @@ def without_nulls(value: Any) -> Any:
     return value
 
 
-@settings(max_examples=cases(4_000))
+@settings(max_examples=cases(2_000))
 @given(OBJECTS, OBJECTS)
 def test_applying_a_merge_difference_should_give_the_new_document(old: dict[str, Any], new: dict[str, Any]) -> None:
     old, new = without_nulls(old), without_nulls(new)

@@ -33,6 +33,7 @@ FACTS = """
     kibi
         1Ki=1Ki 2Ki=2Ki 512Ki=512Ki 1000Ki=1000Ki 1023Ki=1023Ki 1024Ki=1Mi 1025Ki=1025Ki 1536Ki=1536Ki
         2048Ki=2Mi 1048576Ki=1Gi 1.5Ki=1536 0.5Ki=512 0.25Ki=256 0.1Ki=102400m 0.001Ki=1024m 0.0001Ki=102400u
+        0.9765625Ki=1k
         1.0001Ki=1024102400u -1Ki=-1Ki -0.5Ki=-512 -1024Ki=-1Mi 001Ki=1Ki
     more binary
         1Mi=1Mi 100Mi=100Mi 1024Mi=1Gi 1536Mi=1536Mi 0.5Mi=512Ki 0.1Mi=104857600m 1.1Mi=1153433600m
@@ -63,7 +64,7 @@ def test_a_quantity_should_be_spelled_as_apimachinery_does(text: str, expected: 
 
 
 def test_the_table_of_facts_should_be_read_whole() -> None:
-    assert len(PAIRS) == 176
+    assert len(PAIRS) == 177
 
 
 @pytest.mark.parametrize(
@@ -134,6 +135,7 @@ def test_a_whole_value_should_be_rounded_away_from_zero(text: str, expected: int
         ("1Gi", "1G", "2073741824", "73741824"),
         ("1e3", "1Ki", "2024", "-24"),
         ("1Ki", "500m", "1024500m", "1023500m"),
+        ("0.00048828125Ki", "1048575.5", "1048576", "-1048575"),
     ],
 )
 def test_sums_should_be_exact_and_keep_the_family_of_the_first(
@@ -156,7 +158,7 @@ def test_equality_should_look_at_the_value_only() -> None:
     assert Quantity.parse("1000Mi") < Quantity.parse("1Gi") <= Quantity.parse("1024Mi")
 
 
-@settings(max_examples=cases(4_000))
+@settings(max_examples=cases(2_000))
 @given(QUANTITIES)
 def test_any_quantity_should_survive_its_spelling(quantity: Quantity) -> None:
     spelled = str(quantity)
@@ -165,7 +167,7 @@ def test_any_quantity_should_survive_its_spelling(quantity: Quantity) -> None:
     assert "." not in spelled
 
 
-@settings(max_examples=cases(4_000))
+@settings(max_examples=cases(2_000))
 @given(QUANTITIES, QUANTITIES)
 def test_order_should_survive_spelling(left: Quantity, right: Quantity) -> None:
     assert (left < right) == (Quantity.parse(str(left)) < Quantity.parse(str(right)))

@@ -282,6 +282,10 @@ def test_maps_in_a_list_of_scalars_should_be_refused() -> None:
         merge({"finalizers": ["a"]}, {"finalizers": [{}]}, META)
 
 
+def test_items_of_different_types_should_not_be_taken_for_each_other() -> None:
+    assert are_same(merge({"finalizers": [1]}, {"finalizers": [True, "1"]}, META), {"finalizers": [True, "1", 1]})
+
+
 def test_an_unknown_type_should_be_refused() -> None:
     with pytest.raises(KeyError):
         merge({}, {}, "core.v1.Nothing")

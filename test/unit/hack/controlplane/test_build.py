@@ -166,9 +166,9 @@ def test_an_interrupted_build_should_leave_nothing(go: FakeGo, tmp_path: Path) -
         text=True,
     )
     with program:
-        assert wait_for(lambda: any(path.name == "etcd" for path in cache.rglob("*")), 10)
+        assert wait_for(lambda: any(path.name == "etcd" for path in cache.rglob("*")), 25)
         program.send_signal(signal.SIGINT)
-        assert program.wait(10) == 130
+        assert program.wait(25) == 130
         assert program.stderr is not None
         assert program.stderr.read().endswith("interrupted\n")
     assert [path for path in cache.rglob("*") if path.is_file()] == []

@@ -1,0 +1,88 @@
+"""Calls of webhooks as an API server makes them, each on a connection of its own, so that each is a TLS handshake."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import itertools
+import ssl
+import threading
+import time
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from clusters.api import Api
+from support.hooked import HOST, PATH
+from support.reviews import accept, review
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from support.hookreplicas import HookReplicas
+
+_TIMEOUT_SECONDS = 5.0
+_BUNDLE_SECONDS = 1.0
+"""The time between two looks at what the API server trusts."""
+
+
+def call(port: int, bundle: str) -> bytes:
+    """Ask a webhook, trusting these authorities only; return the certificate that it presented (DER).
+
+    Raises OSError where there is no connection, and AssertionError where the answer is not one.
+    """
+    context = ssl.create_default_context(cadata=bundle)
+    connection = http.client.HTTPSConnection(HOST, port, timeout=_TIMEOUT_SECONDS, context=context)
+    with closing(connection):
+        connection.connect()
+        assert isinstance(connection.sock, ssl.SSLSocket)
+        certificate = connection.sock.getpeercert(binary_form=True) or b""
+        connection.request("POST", PATH, review("u"), {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        body = answer.read()
+        assert answer.status == 200, f"{answer.status}: {body!r}"
+        assert accept(body, "u", is_mutating=False)["allowed"]
+    return certificate
+
+
+@dataclass
+class Calls:
+    """What became of the calls."""
+
+    answered: int = 0
+    failures: list[str] = field(default_factory=list)
+    presented: set[bytes] = field(default_factory=set)
+    """The certificates that were seen (DER)."""
+    follows: bool = True
+    """Whether what the API server trusts is looked at; while it is not, what was seen last counts."""
+
+
+@asynccontextmanager
+async def calling(kubeconfig: Path, hooks: HookReplicas, per_second: float) -> AsyncIterator[Calls]:
+    """Call one replica after the other, in a thread, trusting what the API server trusts for it."""
+    calls, ended = Calls(), threading.Event()
+
+    def work() -> None:
+        bundles: list[str] = []
+        looked_at = 0.0
+        with closing(Api(kubeconfig)) as api:
+            for number in itertools.count():
+                began = time.monotonic()
+                if calls.follows and began - looked_at >= _BUNDLE_SECONDS:
+                    bundles, looked_at = hooks.bundles(api), began
+                index = number % len(hooks.ports)
+                try:
+                    calls.presented.add(call(hooks.ports[index], bundles[index]))
+                    calls.answered += 1
+                except (OSError, AssertionError, http.client.HTTPException) as error:
+                    calls.failures.append(f"{time.strftime('%H:%M:%S')} {hooks.ports[index]}: {error!r}")
+                if ended.wait(max(0.0, began + 1 / per_second - time.monotonic())):
+                    return
+
+    task = asyncio.create_task(asyncio.to_thread(work), name="calls")
+    try:
+        yield calls
+    finally:
+        ended.set()
+        await task

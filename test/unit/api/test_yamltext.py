@@ -1,0 +1,105 @@
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ktrainer.api.yamltext import YamlError, parse_documents, render_document
+from support.cases import cases
+
+
+def parse(text: str) -> Any:
+    (document,) = parse_documents(text)
+    return document
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z"),
+        ("2026-01-02", "2026-01-02"),
+        ("1:30", "1:30"),
+        ("=", "="),
+        (".inf", ".inf"),
+        ("15s", "15s"),
+        ("1", 1),
+        ("-1_000", -1000),
+        ("0x1F", 31),
+        ("0o17", 15),
+        ("017", 15),
+        ("0b11", 3),
+        ("08", 8.0),
+        ("1.5", 1.5),
+        ("1e3", 1000.0),
+        (".5", 0.5),
+        ("yes", True),
+        ("y", True),
+        ("N", False),
+        ("Off", False),
+        ("~", None),
+        ("'1'", "1"),
+        ("{a: 1, 2: b, true: c, 1.5: d}", {"a": 1, "2": "b", "true": "c", "1.5": "d"}),
+        ("[1, [2]]", [1, [2]]),
+        ("v: &a {p: 1, q: 2}\nw: {<<: *a, p: 3}", {"v": {"p": 1, "q": 2}, "w": {"p": 3, "q": 2}}),
+    ],
+)
+def test_yaml_should_be_what_json_can_say(text: str, value: object) -> None:
+    parsed = parse(text)
+    assert (parsed, type(parsed)) == (value, type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a: 1\nb: 2\na: 3", "the key 'a' is given twice.*line 3"),
+        ("{a: {b: 1, b: 2}}", "the key 'b' is given twice"),
+        ("{[1]: 2}", "a key must be a string"),
+        ("{null: 2}", "a key must be a string"),
+        ("0x_", "invalid literal"),
+        ("1" * 5000, "digits"),
+        ("a: &a [*a]", "recursive"),
+        ("a: &a {b: *a}", "recursive"),
+        ("&a [*a]", "recursive"),
+        ("a: [", "did not find expected node content"),
+        ("!!python/object:os.system {}", "could not determine a constructor"),
+        ("!!timestamp 2026-01-02", "could not determine a constructor"),
+        ("[" * 10000, "."),
+        ("\x00", "."),
+    ],
+)
+def test_anything_else_should_be_refused_with_its_place(text: str, reason: str) -> None:
+    with pytest.raises(YamlError, match=reason):
+        parse(text)
+
+
+def test_a_stream_should_give_its_documents() -> None:
+    assert list(parse_documents("a: 1\n---\n---\n- 2\n")) == [{"a": 1}, None, [2]]
+    assert list(parse_documents("")) == []
+    assert list(parse_documents("# nothing\n")) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["1e3", "0o17", "y", "no", "1.", "1_0", "2026-01-02", "1:30", "~", ".inf", "=", "<<", "", " a"]
+)
+def test_a_string_that_could_be_something_else_should_be_quoted(text: str) -> None:
+    assert render_document({text: text}).count(f"'{text}'") == 2
+
+
+def test_a_document_should_be_readable() -> None:
+    shared = {"c": "2"}
+    document = {"b": [shared, shared], "a": "x\ny\n", "\u00e9": None, "long": "word " * 100 + "end"}
+    assert render_document(document) == (
+        "b:\n- c: '2'\n- c: '2'\na: |\n  x\n  y\n\u00e9: null\nlong: " + "word " * 100 + "end\n"
+    )
+
+
+LOOK_ALIKES = st.from_regex(r"[-+.0-9eExXobn_:yYtTfFaAsSuUlLrR~<=\n]{1,6}", fullmatch=True)
+TEXTS = st.text() | LOOK_ALIKES
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
+JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=6)
+
+
+@settings(max_examples=cases(2_000))
+@given(JSON)
+def test_what_is_written_should_be_read_back(value: object) -> None:
+    assert parse(render_document(value)) == value

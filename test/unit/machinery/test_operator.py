@@ -1,0 +1,82 @@
+import asyncio
+import socket
+
+import aiohttp
+import pytest
+
+from ktrainer.client.config import ConnectionConfig
+from ktrainer.kube.identity import ObjectKey, Resource
+from ktrainer.machinery.controller import ControllerSettings
+from ktrainer.machinery.objects import CachedObject
+from ktrainer.machinery.operator import Operator, OperatorSettings
+from ktrainer.machinery.reconcile import Result
+from ktrainer.machinery.source import View
+
+NOBODY = ConnectionConfig("http://127.0.0.1:1")
+"""An API server that is not there."""
+PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
+
+pytestmark = pytest.mark.realtime
+
+
+class Patient:
+    """Ends nothing: a test is not to end the process that runs it."""
+
+    def exit_now(self) -> None:
+        raise AssertionError("the process would have ended")
+
+    def exit_after(self, seconds: float) -> None:
+        pass
+
+
+def free_address() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+async def text_of(url: str) -> tuple[int, str]:
+    async with aiohttp.ClientSession() as session:
+        for _ in range(200):
+            try:
+                async with session.get(url) as answer:
+                    return answer.status, await answer.text()
+            except aiohttp.ClientConnectionError:
+                await asyncio.sleep(0.02)
+    raise AssertionError(f"nobody answers at {url}")
+
+
+async def test_an_operator_should_work_through_its_queue_and_stop_when_asked() -> None:
+    operator = Operator(NOBODY, OperatorSettings("test"), terminator=Patient())
+    seen: list[ObjectKey] = []
+
+    async def reconcile(key: ObjectKey) -> Result:
+        seen.append(key)
+        operator.request_stop()
+        return Result()
+
+    operator.controller(ControllerSettings("test"), reconcile).add(ObjectKey("a", "b"))
+    await operator.run()
+    assert seen == [ObjectKey("a", "b")]
+
+
+async def test_an_operator_should_tell_why_it_is_not_ready_and_do_no_work_meanwhile() -> None:
+    health, metrics = free_address(), free_address()
+    settings = OperatorSettings("test", lease_name="test", health_address=health, metrics_address=metrics)
+    operator = Operator(NOBODY, settings, writes=[PODS], terminator=Patient())
+    operator.informer(View(PODS, CachedObject))
+
+    async def reconcile(key: ObjectKey) -> Result:
+        raise AssertionError("nothing may be done before the caches are complete")
+
+    operator.controller(ControllerSettings("test"), reconcile).add(ObjectKey("a", "b"))
+    running = asyncio.create_task(operator.run())
+    status, text = await text_of(f"http://{health}/readyz")
+    assert status == 500
+    assert "pods has not synced" in text
+    assert (await text_of(f"http://{health}/healthz"))[0] == 200
+    status, text = await text_of(f"http://{metrics}/metrics")
+    assert status == 200
+    assert 'workqueue_depth{controller="test",name="test"' in text
+    operator.request_stop()
+    await running
