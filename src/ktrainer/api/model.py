@@ -35,6 +35,7 @@ class Model(BaseModel):
         strict=True,
         frozen=True,
         extra="allow",
+        defer_build=True,
     )
 
     rules: ClassVar[tuple[Rule, ...]] = ()

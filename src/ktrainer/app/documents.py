@@ -44,6 +44,10 @@ class Document:
         return f"{self.file}#{self.number}: {self.gvk.kind}/{self.name}"
 
 
+class Unreachable(Exception):
+    """The cluster that has to be asked cannot be."""
+
+
 class DocumentReader:
     """Reads objects out of documents: what is not in them does not exist. It never waits."""
 

@@ -11,6 +11,7 @@ from ktrainer.api.decoding import decode
 from ktrainer.api.labels import GROUP
 from ktrainer.api.trainingruntime import ClusterTrainingRuntime, TrainingRuntime
 from ktrainer.api.trainjob import TRAINJOB_CONTROLLER, TrainJob
+from ktrainer.app.documents import Unreachable
 from ktrainer.framework.errors import PluginError
 from ktrainer.framework.findings import Findings
 from ktrainer.kube import fields
@@ -72,7 +73,10 @@ def is_runtime(document: Document) -> bool:
 
 
 async def render(documents: Iterable[Document], runtimes: Runtimes, namespace: str) -> Rendering:
-    """Build what the TrainJobs need. Unknown fields are warned of: an API server drops them."""
+    """Build what the TrainJobs need. Unknown fields are warned of: an API server drops them.
+
+    Raises Unreachable where a reader that asks a cluster cannot.
+    """
     rendering = Rendering()
     for document in documents:
         report = Report(document)
@@ -92,7 +96,10 @@ async def render(documents: Iterable[Document], runtimes: Runtimes, namespace: s
 
 
 async def validate(documents: Iterable[Document], runtimes: Runtimes, namespace: str) -> Rendering:
-    """Judge TrainJobs and runtimes as admission would. Unknown fields are errors, as they are to kubectl."""
+    """Judge TrainJobs and runtimes as admission would. Unknown fields are errors, as they are to kubectl.
+
+    Raises Unreachable where a reader that asks a cluster cannot.
+    """
     rendering = Rendering()
     for document in documents:
         report = Report(document)
@@ -117,7 +124,7 @@ async def _plan(job: TrainJob, runtimes: Runtimes, report: Report) -> list[JsonO
     except Rejected as rejected:
         report.add(rejected.findings)
     except (PlanError, PluginError) as error:
-        report.errors.append(str(error))
+        _add_failure(error, report)
     else:
         report.warnings += plan.warnings
         return [component.body for component in plan.components]
@@ -128,7 +135,14 @@ async def _validate(job: TrainJob, runtimes: Runtimes, report: Report) -> None:
     try:
         report.add(await runtimes.of(job.spec.runtime_ref).validate(None, job))
     except (PlanError, PluginError) as error:
-        report.errors.append(str(error))
+        _add_failure(error, report)
+
+
+def _add_failure(error: PlanError | PluginError, report: Report) -> None:
+    """Take a failure over into a report, unless it is none of the document's."""
+    if isinstance(error.__cause__, Unreachable):
+        raise error.__cause__
+    report.errors.append(str(error))
 
 
 def _read_trainjob(report: Report, namespace: str) -> tuple[TrainJob | None, list[str]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from ktrainer.app.documents import DocumentReader, run_now
+from ktrainer.app.documents import DocumentReader, Unreachable, run_now
 from ktrainer.app.keys import show_curve_keys, show_ssh_keys
 from ktrainer.app.render import is_runtime, is_trainjob, render, validate
 from ktrainer.app.training import build_training
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ktrainer.app.documents import Document
     from ktrainer.app.render import Rendering
+    from ktrainer.framework.dependencies import Reader
     from ktrainer.kube.jsonvalue import JsonObject
 
 OK: Final = 0
@@ -41,7 +42,11 @@ def run(arguments: argparse.Namespace) -> int:
         wanted = "TrainJob" if is_render else "TrainJob or runtime"
         print(f"ktrainer: there is no {wanted} in {', '.join(arguments.files)}", file=sys.stderr)
         return UNUSABLE
-    rendering = _work(documents, arguments)
+    try:
+        rendering = _work(documents, arguments)
+    except Unreachable as error:
+        print(f"ktrainer: the cluster cannot be asked: {error} (--offline goes by the files alone)", file=sys.stderr)
+        return UNREACHABLE
     _report(rendering)
     if is_render and rendering.objects:
         print(_formatted(rendering.objects, arguments.output), end="")
@@ -49,13 +54,28 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _work(documents: list[Document], arguments: argparse.Namespace) -> Rendering:
-    dependencies = Dependencies(
-        reader=DocumentReader(documents, arguments.namespace),
-        make_ssh_keys=show_ssh_keys,
-        make_curve_keys=show_curve_keys,
-    )
+    reader = DocumentReader(documents, arguments.namespace)
+    if arguments.offline:
+        return run_now(_command(reader, documents, arguments))
+    # What follows loads an event loop and an HTTP client, which files do not need.
+    import asyncio
+
+    from ktrainer.app.clusterreader import ClusterReader
+
+    async def work() -> Rendering:
+        cluster = ClusterReader(reader, arguments.kubeconfig, arguments.context)
+        try:
+            return await _command(cluster, documents, arguments)
+        finally:
+            await cluster.close()
+
+    return asyncio.run(work())
+
+
+async def _command(reader: Reader, documents: list[Document], arguments: argparse.Namespace) -> Rendering:
+    dependencies = Dependencies(reader=reader, make_ssh_keys=show_ssh_keys, make_curve_keys=show_curve_keys)
     command = render if arguments.command == "render" else validate
-    return run_now(command(documents, build_training(dependencies), arguments.namespace))
+    return await command(documents, build_training(dependencies), arguments.namespace)
 
 
 def _report(rendering: Rendering) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import LIMIT_RANGES, PRIORITY_CLASSES, RUNTIME_CLASSES, VOLCANO_POD_GROUPS
 from ktrainer.framework.component import Component, new_object
+from ktrainer.framework.dependencies import find
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.gang import gang_of, member_count_of, resources_of
 from ktrainer.framework.plugin import (
@@ -63,7 +64,7 @@ class Volcano(CustomValidationPlugin, EnforcePodGroupPolicyPlugin, ComponentBuil
     async def _check_priorities(self, info: Info) -> ErrorList:
         errors: ErrorList = []
         for name in dict.fromkeys(filter(None, map(_priority, info.pod_sets))):
-            if name in BUILT_IN_PRIORITIES or await self._reader.fetch(PRIORITY_CLASSES, "", name):
+            if name in BUILT_IN_PRIORITIES or await find(self._reader, PRIORITY_CLASSES, "", name):
                 continue
             errors.append(fields.invalid(_PRIORITY_PATH, name, "there is no such PriorityClass"))
         if len(wanted := _priorities(info)) > 1:
