@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
@@ -134,15 +133,6 @@ def build_parser() -> argparse.ArgumentParser:
 
 def main() -> NoReturn:
     """Run one command; a Problem becomes a sentence and exit code 1."""
-
-    def interrupt(*_: object) -> NoReturn:
-        # Once: what is being removed now must not be interrupted by an impatient second signal.
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupt)
     arguments = build_parser().parse_args()
     with told_to_the_user():
         sys.exit(arguments.run(arguments))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import shutil
+import signal
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,9 +47,17 @@ def check_space(folder: Path, needed: int, variable: str) -> None:
         )
 
 
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 @contextmanager
 def told_to_the_user() -> Iterator[None]:
-    """End the program with the sentence of a Problem, or quietly after Ctrl-C."""
+    """End the program with the sentence of a Problem, or quietly after Ctrl-C or another wish that it end.
+
+    Also where it was started in the background of a script, which makes programs deaf to Ctrl-C.
+    """
+    for number in _INTERRUPTS:
+        signal.signal(number, _interrupt)
     try:
         yield
     except Problem as problem:
@@ -57,3 +66,10 @@ def told_to_the_user() -> Iterator[None]:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(130)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    # Once: what is being removed now must not be interrupted by an impatient second signal.
+    for number in _INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt

@@ -154,7 +154,8 @@ def test_a_build_that_was_killed_should_be_made_again(go: FakeGo, product: Produ
     assert files_in(store) == ["apple", "crd.yaml", "pear"]
 
 
-def test_an_interrupted_build_should_leave_nothing(go: FakeGo, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_build_should_leave_nothing(go: FakeGo, tmp_path: Path, number: signal.Signals) -> None:
     go.set(hangs=True)
     cache = tmp_path / "cache"
     hack = Path(build.__file__).parent.parent
@@ -167,7 +168,7 @@ def test_an_interrupted_build_should_leave_nothing(go: FakeGo, tmp_path: Path) -
     )
     with program:
         assert wait_for(lambda: any(path.name == "etcd" for path in cache.rglob("*")), 25)
-        program.send_signal(signal.SIGINT)
+        program.send_signal(number)
         assert program.wait(25) == 130
         assert program.stderr is not None
         assert program.stderr.read().endswith("interrupted\n")
