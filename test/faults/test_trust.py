@@ -136,7 +136,7 @@ async def test_T38_a_token_that_is_replaced_and_revoked_should_not_be_missed(
     figures.at_least("requests answered", outcome.successes, 20 * WORKERS)
     figures.exactly("requests that failed for a revoked token", len(outcome.failures), 0)
     figures.at_least("requests with a revoked token", unauthorized, 1)
-    figures.at_most("requests with a revoked token, per connection", unauthorized / rotations / WORKERS, 1)
+    figures.at_most("requests with a revoked token, mean per connection", unauthorized / rotations / WORKERS, 1)
 
 
 async def test_T38_a_new_authority_of_the_server_should_be_picked_up(
