@@ -52,7 +52,8 @@ async def test_T14_answers_without_sense_should_be_survived(
                 await asyncio.sleep(scaled(20, 180))
             proxy.rules = ()
             struck = sum(rule.struck for rule in rules) / len(proxy.seen[begin:])
-            figures.at_least("share of requests that were struck", struck, 0.15)
+            # Few requests in a short run: chance may take half of the share, hardly more.
+            figures.at_least("share of requests that were struck", struck, SHARE / 2)
             seconds = await eventually(copies.are_complete, 60, "all is copied after the storm")
             figures.at_most("all copied after the storm", seconds, 30, "s")
             log = await asyncio.to_thread(replica.log)
