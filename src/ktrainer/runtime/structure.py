@@ -6,15 +6,16 @@ passes here, the rest of this package and the plugins may take for granted.
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ktrainer.kube import fields
+from ktrainer.kube.facts import Shape
 from ktrainer.kube.quantity import QuantityError, canonical
 from ktrainer.runtime.jobsetfacts import jobset_facts
 from ktrainer.runtime.zerovalues import LEFT_OUT, WRITTEN
 
 if TYPE_CHECKING:
-    from ktrainer.kube.facts import Shape
     from ktrainer.kube.fields import ErrorList, Path
     from ktrainer.kube.jsonvalue import JsonObject
 
@@ -45,6 +46,20 @@ def settle(value: JsonObject, type_name: str, path: Path, unknown: list[str] | N
     return check.errors
 
 
+# Most quantities are among the same few hundred; 1, 1.0 and true must be told apart.
+_canonical = lru_cache(4096, typed=True)(canonical)
+
+_Step = type | Shape
+"""What is to be done for a field: nothing but a look at its type, or more."""
+
+
+@cache
+def _steps_of(type_name: str) -> dict[str, _Step]:
+    """What is to be done for the fields of a type, by name."""
+    simple = {"string": str, "boolean": bool}
+    return {key: simple.get(shape.type, shape) for key, shape in jobset_facts().type_of(type_name).fields.items()}
+
+
 class _Check:
     def __init__(self, root: Path, unknown: list[str] | None) -> None:
         self.errors: ErrorList = []
@@ -53,16 +68,18 @@ class _Check:
         self._facts = jobset_facts()
 
     def object(self, value: JsonObject, type_name: str, place: _Place) -> None:
-        type_ = self._facts.type_of(type_name)
-        shapes = type_.fields
+        steps = _steps_of(type_name)
         for key, item in value.items():
-            shape = shapes.get(key)
-            if shape is None:
+            step = steps.get(key)
+            if step is str or step is bool:
+                if item.__class__ is not step and item is not None:
+                    self._wrong((place, key), item, "string" if step is str else "boolean")
+            elif step is None:
                 if self._unknown is not None:
                     self._unknown.append(str(self._path((place, key))))
-            elif item is not None:
-                self._item(value, key, item, shape, (place, key))
-        for key in type_.required:
+            elif item is not None and isinstance(step, Shape):
+                self._item(value, key, item, step, (place, key))
+        for key in self._facts.type_of(type_name).required:
             if value.get(key) is None:
                 self.errors.append(fields.required(self._path((place, key))))
         if type_name in LEFT_OUT:
@@ -102,7 +119,7 @@ class _Check:
             self._wrong(place, item, "quantity")
             return
         try:
-            owner[key] = canonical(item)
+            owner[key] = _canonical(item)
         except QuantityError as error:
             self.errors.append(fields.invalid(self._path(place), item, str(error)))
 

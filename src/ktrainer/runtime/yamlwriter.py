@@ -12,6 +12,8 @@ from typing import Any, Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_./@+=-]*(:[A-Za-z0-9_./@+=-]+)*", re.ASCII)
 _WORDS: Final = frozenset({"true", "false", "yes", "no", "on", "off", "y", "n", "null", "nan", "inf"})
+_WORD: Final = 64
+"""Shorter texts are remembered."""
 _ESCAPES: Final = {'"': r"\"", "\\": r"\\", "\n": r"\n", "\t": r"\t", "\r": r"\r"}
 
 
@@ -27,7 +29,7 @@ def _write(lines: list[str], value: Any, head: str, indent: str) -> None:
     if value and isinstance(value, dict):
         inner = indent + "  "
         for key, item in value.items():
-            start = f"{head or indent}{_key(key)}:"
+            start = f"{head or indent}{_word(key) if len(key) < _WORD else _text(key)}:"
             head = ""
             if item and isinstance(item, dict):
                 lines.append(f"{start}\n")
@@ -59,7 +61,7 @@ def _scalar(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return _text(value)
+        return _word(value) if len(value) < _WORD else _text(value)
     if isinstance(value, dict | list):
         return "{}" if isinstance(value, dict) else "[]"
     text = repr(value)
@@ -73,8 +75,8 @@ def _text(text: str) -> str:
     return '"' + "".join(map(_escape, text)) + '"'
 
 
-# The same few hundred keys come again and again.
-_key = lru_cache(1024)(_text)
+# Keys, and most values, are the same few hundred words again and again.
+_word = lru_cache(4096)(_text)
 
 
 def _escape(char: str) -> str:
