@@ -30,9 +30,25 @@ class TokenBucket:
     def reserve(self) -> float:
         """Take one token, and return the seconds to wait before using it; 0 means now.
 
-        A token once taken is spent, even if the waiting is cancelled.
+        A token once taken is spent, even if the waiting is cancelled; but see `give_back`.
         """
-        now = self._clock.monotonic()
-        self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._rate) - 1
-        self._filled_at = now
+        self._fill()
+        self._tokens -= 1
         return max(0.0, -self._tokens / self._rate)
+
+    def give_back(self) -> None:
+        """Undo the latest reservation, whose time has not come; those before it are served as they were told to."""
+        self._tokens += 1
+
+    def take(self) -> bool:
+        """Take one token if there is one, and return whether there was; for those who do not wait."""
+        self._fill()
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    def _fill(self) -> None:
+        now = self._clock.monotonic()
+        self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._rate)
+        self._filled_at = now

@@ -13,10 +13,11 @@ from urllib.parse import quote
 import orjson
 
 from ktrainer.client.patchtype import PatchType
+from ktrainer.client.retry import RETRY_AFTER_MAX_SECONDS
 from ktrainer.client.selectors import EVERYTHING
 from ktrainer.client.sender import Sender
 from ktrainer.client.servertime import ServerTime
-from ktrainer.client.transport import Request
+from ktrainer.client.transport.transport import Request
 from ktrainer.client.watch import lines_of
 from ktrainer.kube.identity import GroupKind
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ktrainer.client.metrics import ClientMetrics
     from ktrainer.client.selectors import Selectors
     from ktrainer.client.throttle import Throttle
-    from ktrainer.client.transport import Response, Transport
+    from ktrainer.client.transport.transport import Response, Transport
     from ktrainer.kube.identity import ObjectKey, Resource
 
 READ_SECONDS = 60.0
@@ -78,7 +79,9 @@ class Client:
         watch_transport: Transport | None = None,
         server_time: ServerTime | None = None,
         timeouts: Timeouts | None = None,
+        max_wait_seconds: float = RETRY_AFTER_MAX_SECONDS,
     ) -> None:
+        """`max_wait_seconds` is how long a request waits at most, where the server asks for it, to be sent again."""
         self._transport = transport
         self._watch_transport = watch_transport or transport
         """Watches hold their connections for minutes, so they have a pool of their own where it matters."""
@@ -88,7 +91,12 @@ class Client:
         """The server's clock, learned from its answers."""
         self._timeouts = timeouts or Timeouts(write_seconds=FENCED_WRITE_SECONDS if fence else WRITE_SECONDS)
         self._sender = Sender(
-            throttle=throttle, metrics=metrics, server_time=self.server_time, clock=clock, random=random
+            throttle=throttle,
+            metrics=metrics,
+            server_time=self.server_time,
+            clock=clock,
+            random=random,
+            max_wait_seconds=max_wait_seconds,
         )
 
     async def get(self, resource: Resource, key: ObjectKey, *, subresource: str = "") -> bytes:

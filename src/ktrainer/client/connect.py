@@ -6,13 +6,13 @@ from random import Random
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ktrainer.client.aiohttptransport import AiohttpTransport
 from ktrainer.client.client import FENCED_WRITE_SECONDS, Client, Timeouts
-from ktrainer.client.credentials import build_credentials
+from ktrainer.client.credentials.credentials import build_credentials
 from ktrainer.client.metrics import ClientMetrics
 from ktrainer.client.servertime import ServerTime
 from ktrainer.client.throttle import Throttle
-from ktrainer.client.tls import TlsContexts
+from ktrainer.client.transport.aiohttptransport import AiohttpTransport
+from ktrainer.client.transport.tls import TlsContexts
 from ktrainer.client.useragent import user_agent
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from ktrainer.aio.clock import Clock
-    from ktrainer.client.config import ConnectionConfig
-    from ktrainer.client.credentials import Credentials
+    from ktrainer.client.config.config import ConnectionConfig
+    from ktrainer.client.credentials.credentials import Credentials
 
 REQUEST_CONNECTIONS = 32
 """How many requests are under way at once; others wait for their turn."""
@@ -33,6 +33,10 @@ WATCH_CONNECTIONS = 0
 LEASE_CONNECTIONS = 2
 """One for the renewal, and one for the next when that hangs."""
 
+LEASE_WAIT_SECONDS = 1.0
+"""How long a request about the lease waits at most where the server asks for it: whoever takes part in an election has
+a pace of his own, and a renewal that waits for long would use up the time that there is for it."""
+
 LEASE_SECONDS = 5.0
 """The time limit of a request about the lease: half the default deadline for its renewal, so that one may hang."""
 
@@ -41,14 +45,22 @@ class Connection:
     """The clients of one process, which share credentials and the server's time."""
 
     def __init__(
-        self, client: Client, unfenced: Client, lease_client: Client, parts: tuple[AiohttpTransport | Credentials, ...]
+        self,
+        client: Client,
+        unfenced: Client,
+        lease_client: Client,
+        *,
+        throttled: Callable[[float, int], Client],
+        parts: tuple[AiohttpTransport | Credentials, ...],
     ) -> None:
         self.client = client
         """For everything that only the leader does."""
         self.unfenced = unfenced
         """As `client`, but writes without asking the fence: for what every replica does, such as recording events."""
         self.lease_client = lease_client
-        """For the lease alone: connections of its own, no rate limit, no fence, short time limits."""
+        """For the lease alone: connections of its own, no rate limit, no fence, short waits and time limits."""
+        self.throttled = throttled
+        """Makes a client as `unfenced`, but with its own rate limit: so many requests a second, and so many at once."""
         self._parts = parts
 
     async def close(self) -> None:
@@ -88,7 +100,7 @@ def connect(  # noqa: PLR0913 - a composition of parts
     watches = pool(WATCH_CONNECTIONS, component)
     lease = pool(LEASE_CONNECTIONS, "leader-election")
 
-    def client(fence: Callable[[], None] | None, timeouts: Timeouts) -> Client:
+    def client(fence: Callable[[], None] | None, timeouts: Timeouts, throttle: Throttle = throttle) -> Client:
         return Client(
             requests,
             throttle=throttle,
@@ -114,6 +126,8 @@ def connect(  # noqa: PLR0913 - a composition of parts
             random=random,
             server_time=server_time,
             timeouts=Timeouts(lease_seconds, lease_seconds),
+            max_wait_seconds=LEASE_WAIT_SECONDS,
         ),
+        throttled=lambda qps, burst: client(None, Timeouts(), Throttle(qps, burst, clock)),
         parts=(requests, watches, lease, credentials),
     )

@@ -17,7 +17,7 @@ from ktrainer.kube.identity import Resource
 
 if TYPE_CHECKING:
     from ktrainer.aio.clock import Clock
-    from ktrainer.client.transport import Response
+    from ktrainer.client.transport.transport import Response
     from ktrainer.kube.identity import GroupVersionKind
 
 REFRESH_SECONDS = 10.0

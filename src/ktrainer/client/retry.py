@@ -24,16 +24,25 @@ MAX_TRIES = 10
 LOST_SECONDS = 1.0
 """The wait after a connection was lost."""
 
+RETRY_AFTER_MAX_SECONDS = 60.0
+"""The longest wait that is spent inside a request. Who asks for more, as a proxy under maintenance may for an hour, is
+left to the caller, who has delays of his own and can do something else meanwhile."""
+
 JITTER = 0.1
 """A wait of d is drawn from [d, 1.1 d): those who were sent away together shall not come back together."""
 
 
 class Retries:
-    """The tries of one request. `repeatable` says that the request does no harm if it is carried out twice."""
+    """The tries of one request.
 
-    def __init__(self, *, repeatable: bool, random: Random) -> None:
+    `repeatable` says that the request does no harm if it is carried out twice. A server that asks for a longer wait
+    than `max_wait_seconds` is not waited for.
+    """
+
+    def __init__(self, *, repeatable: bool, random: Random, max_wait_seconds: float = RETRY_AFTER_MAX_SECONDS) -> None:
         self._repeatable = repeatable
         self._random = random
+        self._max_wait_seconds = max_wait_seconds
         self._tries = 0
         """Tries that have failed."""
         self._has_reconnected = False
@@ -42,7 +51,9 @@ class Retries:
     def after_answer(self, failure: ApiError, retry_after: float | None) -> float | None:
         """Seconds to wait before the request is sent again after such an answer; None gives it to the caller."""
         self._tries += 1
-        if self._tries >= MAX_TRIES or retry_after is None or (failure.code != 429 and failure.code < 500):
+        if self._tries >= MAX_TRIES or (failure.code != 429 and failure.code < 500):
+            return None
+        if retry_after is None or retry_after > self._max_wait_seconds:
             return None
         if isinstance(failure, Timeout) and failure.resource_version_too_large:
             # The server has waited for the version already. If it was restored from a backup it will never have it,

@@ -12,7 +12,7 @@ import structlog
 
 from ktrainer.client.errors import TransportError
 from ktrainer.client.metrics import NO_ANSWER
-from ktrainer.client.retry import Retries, retry_after_of
+from ktrainer.client.retry import RETRY_AFTER_MAX_SECONDS, Retries, retry_after_of
 from ktrainer.client.warninglog import WarningLog
 from ktrainer.kube.errors import error_of
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ktrainer.client.metrics import ClientMetrics
     from ktrainer.client.servertime import ServerTime
     from ktrainer.client.throttle import Throttle
-    from ktrainer.client.transport import Request, Response, Stream, Transport
+    from ktrainer.client.transport.transport import Request, Response, Stream, Transport
     from ktrainer.kube.errors import ApiError
     from ktrainer.kube.identity import GroupKind
 
@@ -35,16 +35,24 @@ _log = structlog.get_logger(__name__)
 
 
 class Sender:
-    """Sends the requests of one client."""
+    """Sends the requests of one client; none waits for more than `max_wait_seconds` where the server asks for that."""
 
-    def __init__(
-        self, *, throttle: Throttle, metrics: ClientMetrics, server_time: ServerTime, clock: Clock, random: Random
+    def __init__(  # noqa: PLR0913 - a composition of parts
+        self,
+        *,
+        throttle: Throttle,
+        metrics: ClientMetrics,
+        server_time: ServerTime,
+        clock: Clock,
+        random: Random,
+        max_wait_seconds: float = RETRY_AFTER_MAX_SECONDS,
     ) -> None:
         self._throttle = throttle
         self._metrics = metrics
         self._server_time = server_time
         self._clock = clock
         self._random = random
+        self._max_wait_seconds = max_wait_seconds
         self._warnings = WarningLog()
 
     async def send(
@@ -61,7 +69,7 @@ class Sender:
         `fence` is called right before each try leaves, and its exceptions are passed on. `repeatable` says that the
         request does no harm if it is carried out twice.
         """
-        retries = Retries(repeatable=repeatable, random=self._random)
+        retries = Retries(repeatable=repeatable, random=self._random, max_wait_seconds=self._max_wait_seconds)
         while True:
             if waited := await self._throttle.wait(kind):
                 self._metrics.throttled(request.method, waited)
@@ -86,7 +94,7 @@ class Sender:
 
         Not subject to the rate limit: streams are few and long.
         """
-        retries = Retries(repeatable=True, random=self._random)
+        retries = Retries(repeatable=True, random=self._random, max_wait_seconds=self._max_wait_seconds)
         while True:
             sent_at = self._clock.monotonic()
             try:

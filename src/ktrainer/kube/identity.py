@@ -78,7 +78,7 @@ class Resource:
     @property
     def api_version(self) -> str:
         """The value of `apiVersion` in objects of this resource."""
-        return self.gvk.api_version
+        return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def gvk(self) -> GroupVersionKind:

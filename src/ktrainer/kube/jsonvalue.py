@@ -16,6 +16,17 @@ def copy_of(value: Any) -> Any:
     return value
 
 
+def is_deeper_than(value: Any, levels: int) -> bool:
+    """Whether more than so many objects and arrays are nested within each other. Without recursion."""
+    layer = [value]
+    for _ in range(levels + 1):
+        nested = [each for each in layer if isinstance(each, dict | list)]
+        if not nested:
+            return False
+        layer = [item for each in nested for item in (each.values() if isinstance(each, dict) else each)]
+    return True
+
+
 def are_same(value: Any, other: Any) -> bool:
     """Whether two values are the same JSON: `==` takes true for 1 and 1 for 1.0, which differ to an API server."""
     if type(value) is not type(other) or value != other:

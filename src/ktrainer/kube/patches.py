@@ -167,7 +167,7 @@ def _add(box: list[Any], path: list[str], value: Any) -> None:
     if parent is box or isinstance(parent, dict):
         parent[key] = value
     elif isinstance(parent, list):
-        position = len(parent) if key == "-" else cast(int, key)
+        position = len(parent) if key == "-" else cast("int", key)
         if position > len(parent):
             raise PatchError(f"beyond the end of the list: {key!r}")
         parent.insert(position, value)

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+T = TypeVar("T")
 
 
 def is_cancelled(error: BaseException) -> bool:
@@ -13,3 +19,16 @@ def is_cancelled(error: BaseException) -> bool:
     """
     task = asyncio.current_task()
     return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+
+
+async def uncancelled(work: Callable[[], Awaitable[T]]) -> T:
+    """Do `work`; raises InterruptedError where it ends cancelled although nobody has cancelled us.
+
+    For the tasks of a TaskGroup, which takes such an end for one that was wanted, and goes on without the task.
+    """
+    try:
+        return await work()
+    except asyncio.CancelledError as error:
+        if is_cancelled(error):
+            raise
+        raise InterruptedError("something that was waited for has been cancelled") from error

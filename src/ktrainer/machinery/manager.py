@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from ktrainer.aio.supervisor import Supervisor, TaskDied
-from ktrainer.machinery.health import Unhealthy
-from ktrainer.machinery.leader import LeaseLost
+from ktrainer.machinery.election.leader import LeaseLost
 from ktrainer.machinery.runnable import Runnable, Stage
+from ktrainer.machinery.serving.health import Unhealthy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

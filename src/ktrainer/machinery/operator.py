@@ -6,48 +6,52 @@ It decides nothing; it joins what the other modules are, in the manager's order.
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from ktrainer.aio.clock import Clock, SystemClock
 from ktrainer.aio.lag import LagMonitor
 from ktrainer.aio.signals import ProcessTerminator, StopSignals
+from ktrainer.client.client import FENCED_WRITE_SECONDS
 from ktrainer.client.connect import connect
-from ktrainer.client.eventbody import ObjectReference, Reporter
-from ktrainer.client.recorder import EventRecorder
+from ktrainer.client.events.body import ObjectReference, Reporter
+from ktrainer.client.events.recorder import EventRecorder
 from ktrainer.kube.identity import ObjectKey
-from ktrainer.machinery.cache import Cache
-from ktrainer.machinery.cachemetrics import CacheMetrics
-from ktrainer.machinery.controller import Controller, ControllerSettings, Reconcile
-from ktrainer.machinery.controllermetrics import ControllerMetrics
-from ktrainer.machinery.election import Election, LeaseSettings
-from ktrainer.machinery.health import HealthChecks
-from ktrainer.machinery.healthserver import build_health_server
-from ktrainer.machinery.httpserver import parse_address
-from ktrainer.machinery.leader import LeaseElector, build_identity
-from ktrainer.machinery.leadermetrics import LeaderMetrics
-from ktrainer.machinery.looplag import LoopLag
+from ktrainer.machinery.cache.cache import Cache
+from ktrainer.machinery.cache.metrics import CacheMetrics
+from ktrainer.machinery.cache.written import WrittenVersions
+from ktrainer.machinery.control.controller import Controller, ControllerSettings, Reconcile
+from ktrainer.machinery.control.metrics import ControllerMetrics
+from ktrainer.machinery.election.election import Election, LeaseSettings, LeaseTimes
+from ktrainer.machinery.election.leader import LeaseElector, build_identity
+from ktrainer.machinery.election.metrics import LeaderMetrics
 from ktrainer.machinery.manager import GRACE_SECONDS, Manager
-from ktrainer.machinery.metricsserver import build_metrics_server
-from ktrainer.machinery.queuemetrics import QueueMetrics
-from ktrainer.machinery.ratelimiter import ExponentialLimiter
+from ktrainer.machinery.queue.metrics import QueueMetrics
+from ktrainer.machinery.queue.ratelimiter import ExponentialLimiter
+from ktrainer.machinery.queue.workqueue import WorkQueue
 from ktrainer.machinery.runnable import Runnable, Stage
-from ktrainer.machinery.selfchecks import DeafnessCheck, check_election_reachable, check_renewal, check_synced
-from ktrainer.machinery.workqueue import WorkQueue
-from ktrainer.machinery.written import WrittenVersions
+from ktrainer.machinery.serving.health import HealthChecks
+from ktrainer.machinery.serving.healthserver import build_health_server
+from ktrainer.machinery.serving.httpserver import parse_address
+from ktrainer.machinery.serving.looplag import LoopLag
+from ktrainer.machinery.serving.metricsserver import build_metrics_server
+from ktrainer.machinery.serving.scrapeauth import ScrapeAuthorizer
+from ktrainer.machinery.serving.selfchecks import DeafnessCheck, check_election_reachable, check_renewal, check_synced
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterable
 
     from ktrainer.aio.signals import Terminator
-    from ktrainer.client.config import ConnectionConfig
+    from ktrainer.client.config.config import ConnectionConfig
     from ktrainer.kube.identity import Resource
-    from ktrainer.machinery.informer import Informer
-    from ktrainer.machinery.objects import T
-    from ktrainer.machinery.source import View
+    from ktrainer.machinery.cache.informer import Informer
+    from ktrainer.machinery.cache.objects import T
+    from ktrainer.machinery.cache.source import View
+    from ktrainer.machinery.serving.httpserver import HttpServer
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +61,16 @@ class OperatorSettings:
     component: str
     """The program's name, in its user agent, its events and its metrics."""
     namespace: str = "default"
-    """Where the program's own objects are, such as its lease."""
+    """Where the program's own objects are."""
     lease_name: str = ""
     """The lease that only one replica holds; without it every replica leads."""
+    lease_namespace: str = ""
+    """Where that lease is, if not with the program's other objects."""
+    lease_times: LeaseTimes = field(default_factory=LeaseTimes)
     health_address: str = "0"
     """Where probes are answered; "0" is nowhere."""
-    metrics_address: str = "0"
-    """Where metrics are served, in plain HTTP on loopback; "0" is nowhere."""
+    liveness_endpoint: str = "healthz"
+    readiness_endpoint: str = "readyz"
     qps: float = 50.0
     """Requests a second, for each kind of resource."""
     burst: int = 100
@@ -88,11 +95,14 @@ class Operator:
         self.clock = clock or SystemClock()
         self.random = Random()
         self.registry = CollectorRegistry()
+        for collector in (ProcessCollector, PlatformCollector, GCCollector):
+            collector(registry=self.registry)
         self.settings = settings
         terminator = terminator or ProcessTerminator()
         self._identity = build_identity(socket.gethostname())
         self._signals = StopSignals(settings.grace_seconds, terminator)
         self._elector: LeaseElector | None = None
+        times = settings.lease_times
         self.connection = connect(
             config,
             component=settings.component,
@@ -101,6 +111,8 @@ class Operator:
             qps=settings.qps,
             burst=settings.burst,
             fence=self._fence if settings.lease_name else None,
+            fenced_write_seconds=min(FENCED_WRITE_SECONDS, times.lease_seconds - times.renew_deadline_seconds),
+            lease_seconds=times.request_seconds,
         )
         reporter = Reporter(settings.component, self._identity)
         self.recorder = EventRecorder(self.connection.unfenced, reporter, clock=self.clock, random=self.random)
@@ -119,8 +131,8 @@ class Operator:
         )
         self._queue_metrics = QueueMetrics(self.registry, self.clock)
         self._controller_metrics = ControllerMetrics(self.registry)
-        self.healthz = HealthChecks("healthz")
-        self.readyz = HealthChecks("readyz")
+        self.healthz = HealthChecks(settings.liveness_endpoint)
+        self.readyz = HealthChecks(settings.readiness_endpoint)
         self._add_background(terminator)
         self._add_checks()
 
@@ -135,6 +147,24 @@ class Operator:
         controller = Controller(settings, reconcile, queue, metrics=self._controller_metrics, clock=self.clock)
         self.manager.add(Stage.LEADER, Runnable(settings.name, controller.run, stop=controller.stop))
         return queue
+
+    def recorder_of(self, controller: str) -> EventRecorder:
+        """Add a recorder of events that go by the name of one controller, not by that of the program."""
+        recorder = EventRecorder(
+            self.connection.unfenced, Reporter(controller, self._identity), clock=self.clock, random=self.random
+        )
+        name = f"event recorder of {controller}"
+        self.manager.add(Stage.BACKGROUND, Runnable(name, recorder.run, stop=recorder.stop))
+        return recorder
+
+    def serve_metrics(self, address: str, context: ssl.SSLContext | None = None, *, authorized: bool = False) -> None:
+        """Serve metrics, unless the address is "0": over TLS, or on the loopback interface where there is no context.
+
+        `authorized` asks of readers a token with leave to read. Raises ValueError where that would be without TLS.
+        """
+        authorizer = ScrapeAuthorizer(self.connection.unfenced, self.clock, self.random) if authorized else None
+        if parsed := parse_address(address):
+            self._serve(build_metrics_server(parsed, self.registry, context=context, authorizer=authorizer))
 
     def request_stop(self) -> None:
         """Ask `run` to come to its orderly end, as a SIGTERM does."""
@@ -153,13 +183,14 @@ class Operator:
             self._elector.fence()
 
     def _build_elector(self) -> LeaseElector:
-        key = ObjectKey(self.settings.namespace, self.settings.lease_name)
+        settings = self.settings
+        key = ObjectKey(settings.lease_namespace or settings.namespace, settings.lease_name)
         lease = ObjectReference("coordination.k8s.io/v1", "Lease", key.namespace, key.name, "")
         return LeaseElector(
             self.connection.lease_client,
-            Election(LeaseSettings(key, self._identity), self.random),
+            Election(LeaseSettings(key, self._identity, settings.lease_times), self.random),
             clock=self.clock,
-            metrics=LeaderMetrics(self.registry, self.settings.lease_name),
+            metrics=LeaderMetrics(self.registry, settings.lease_name),
             notify=lambda note: self.recorder.record(lease, "Normal", "LeaderElection", "LeaderElection", note),
         )
 
@@ -169,14 +200,11 @@ class Operator:
         self.manager.add(Stage.BACKGROUND, Runnable("event recorder", self.recorder.run, stop=self.recorder.stop))
         self.manager.add(Stage.BACKGROUND, Runnable("event loop lag", lag.run))
         self.manager.add(Stage.CACHES, Runnable("caches", self.cache.run, wait_ready=self.cache.wait_synced))
-        health, metrics = parse_address(self.settings.health_address), parse_address(self.settings.metrics_address)
-        servers = []
-        if health is not None:
-            servers.append(build_health_server(health, [self.healthz, self.readyz]))
-        if metrics is not None:
-            servers.append(build_metrics_server(metrics, self.registry, context=None, authorizer=None))
-        for server in servers:
-            self.manager.add(Stage.SERVERS, Runnable(server.name, server.run, wait_ready=server.wait_listening))
+        if health := parse_address(self.settings.health_address):
+            self._serve(build_health_server(health, [self.healthz, self.readyz]))
+
+    def _serve(self, server: HttpServer) -> None:
+        self.manager.add(Stage.SERVERS, Runnable(server.name, server.run, wait_ready=server.wait_listening))
 
     def _add_checks(self) -> None:
         elector, cache = self._elector, self.cache

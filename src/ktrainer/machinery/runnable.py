@@ -14,15 +14,15 @@ class Stage(Enum):
     """When something starts, in this order."""
 
     BACKGROUND = auto()
-    """What others report to, such as the event recorder."""
+    """What others need from the start: the event recorder that they report to, the serving certificate."""
     SERVERS = auto()
     """Health and metrics, so that probes get an answer while the rest is starting."""
     CACHES = auto()
     """All that follows reads from them."""
     WEBHOOKS = auto()
-    """On every replica."""
+    """What others call, on every replica; they drain while the rest stops."""
     OTHERS = auto()
-    """What runs on every replica, such as the rotation of certificates."""
+    """What else runs on every replica."""
     WARM_UP = auto()
     """What makes taking over quick."""
     LEADER = auto()

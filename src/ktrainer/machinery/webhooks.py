@@ -1,77 +1,43 @@
-"""Admission webhooks of an operator, with serving certificates of its own.
-
-Apart from `operator`, because the library behind certificates takes its time to load.
-"""
+"""Admission webhooks of an operator."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ktrainer.client.eventbody import ObjectReference
-from ktrainer.machinery.admissionserver import AdmissionServer, ServerOptions
-from ktrainer.machinery.cabundle import BundleInjector, Configuration
-from ktrainer.machinery.certificates import CertificateRotator, Rotation
-from ktrainer.machinery.certsecret import CertificateSecret
-from ktrainer.machinery.expiry import ExpiryWatch
-from ktrainer.machinery.health import Unhealthy
+from ktrainer.machinery.admission.metrics import WebhookMetrics
+from ktrainer.machinery.admission.server import AdmissionServer, ServerOptions
 from ktrainer.machinery.runnable import Runnable, Stage
-from ktrainer.machinery.servingcert import ServingCertificate
-from ktrainer.machinery.webhookmetrics import CertificateMetrics, WebhookMetrics
+from ktrainer.machinery.serving.health import Unhealthy
+from ktrainer.machinery.serving.tlsdial import dial
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
+    from collections.abc import Iterable
 
-    from ktrainer.kube.identity import ObjectKey
-    from ktrainer.machinery.admission import Hook
+    from ktrainer.machinery.admission.hook import Hook
     from ktrainer.machinery.operator import Operator
-    from ktrainer.machinery.pki import PkiPolicy
+    from ktrainer.machinery.servingcertificates import Certificates
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookSettings:
-    """Where hooks are served, and with which certificates."""
-
-    secret: ObjectKey
-    """The Secret that the replicas share their certificates in; made where it is missing."""
-    configurations: Sequence[Configuration]
-    """The webhook configurations that are to trust the certificates."""
-    policy: PkiPolicy
-    server: ServerOptions = field(default_factory=ServerOptions)
-
-
-def add_webhooks(operator: Operator, settings: WebhookSettings, hooks: Sequence[Hook]) -> AdmissionServer:
-    """Let every replica of an operator serve these hooks once its caches are complete."""
-    connection, clock = operator.connection, operator.clock
-    serving = ServingCertificate()
-    secret = settings.secret
-
-    def warn(not_after: datetime) -> None:
-        regarding = ObjectReference("v1", "Secret", secret.namespace, secret.name, "")
-        note = f"the serving certificate ends at {not_after.isoformat()}"
-        operator.recorder.record(regarding, "Warning", "CertificateExpires", "Rotate", note)
-
-    parts = Rotation(
-        secret=CertificateSecret(connection.unfenced, secret),
-        injector=BundleInjector(connection.unfenced, settings.configurations, settings.policy.authority_name),
-        serving=serving,
-        expiry=ExpiryWatch(CertificateMetrics(operator.registry), warn, clock),
-        policy=settings.policy,
-    )
-    server_time = connection.client.server_time
-    rotator = CertificateRotator(parts, clock=clock, server_time=server_time, random=operator.random)
-    server = AdmissionServer(serving.context, WebhookMetrics(operator.registry), settings.server)
+def add_webhooks(
+    operator: Operator, certificates: Certificates, hooks: Iterable[Hook], options: ServerOptions | None = None
+) -> AdmissionServer:
+    """Let every replica of an operator serve these hooks, once its caches are complete and it has a certificate."""
+    server = AdmissionServer(certificates.context, WebhookMetrics(operator.registry), options or ServerOptions())
     for hook in hooks:
         server.register(hook)
 
-    def check() -> None:
-        if not rotator.is_ready:
-            raise Unhealthy("there is no certificate yet that the webhook configurations trust")
+    async def check() -> None:
+        if not server.is_listening:
+            raise Unhealthy("does not listen yet")
+        try:
+            await dial(server.host, server.port)
+        except OSError as error:
+            raise Unhealthy(f"cannot be called on port {server.port}: {error}")
 
-    operator.readyz.add("certificates", check)
-    operator.manager.add(Stage.WEBHOOKS, Runnable("certificates", rotator.run, wait_ready=rotator.wait_ready))
-    operator.manager.add(
-        Stage.WEBHOOKS, Runnable("webhooks", server.run, wait_ready=server.wait_listening, stop=server.stop)
-    )
+    async def wait_ready() -> None:
+        await certificates.wait_ready()
+        await server.wait_listening()
+
+    operator.readyz.add("webhooks", check)
+    operator.manager.add(Stage.WEBHOOKS, Runnable("webhooks", server.run, wait_ready=wait_ready, stop=server.stop))
     return server

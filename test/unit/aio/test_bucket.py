@@ -21,6 +21,23 @@ def test_waiting_should_refill_up_to_the_burst_only() -> None:
     assert [bucket.reserve() for _ in range(4)] == pytest.approx([0, 0, 0, 0.1])
 
 
+def test_a_reservation_that_is_given_back_should_be_had_by_the_next() -> None:
+    clock = ManualClock()
+    bucket = TokenBucket(10, 1, clock)
+    assert [bucket.reserve() for _ in range(3)] == pytest.approx([0, 0.1, 0.2])
+    clock.advance(0.05)
+    bucket.give_back()
+    assert bucket.reserve() == pytest.approx(0.15)
+
+
+def test_who_does_not_wait_should_only_get_what_is_there() -> None:
+    clock = ManualClock()
+    bucket = TokenBucket(10, 3, clock)
+    assert [bucket.take() for _ in range(5)] == [True, True, True, False, False]
+    clock.advance(0.1)
+    assert [bucket.take(), bucket.take()] == [True, False], "what was refused cost nothing"
+
+
 @pytest.mark.parametrize("rate, burst", [(0, 1), (-1, 1), (1, 0)])
 def test_a_bucket_that_lets_nobody_pass_should_be_refused(rate: float, burst: int) -> None:
     with pytest.raises(ValueError, match="nobody"):

@@ -1,9 +1,9 @@
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
-from ktrainer.client.aiohttptransport import OPEN_SECONDS, AiohttpTransport
 from ktrainer.client.errors import (
     ConnectFailed,
     ConnectionLost,
@@ -12,8 +12,9 @@ from ktrainer.client.errors import (
     StreamExpired,
     StreamIdle,
 )
-from ktrainer.client.transport import Request
-from support.clients import transport_to
+from ktrainer.client.transport.aiohttptransport import LOOK_SECONDS, OPEN_SECONDS, AiohttpTransport
+from ktrainer.client.transport.transport import Request
+from support.clients import authority, server_tls, transport_to
 from support.scriptedserver import CHUNKED, Action, Pause, Script, ScriptedServer, answer, chunk, head, serving
 from support.virtualtime import VirtualClock, settle
 
@@ -183,10 +184,17 @@ async def test_closing_the_transport_should_break_its_streams(
         await transport.close()
 
 
-async def test_a_stream_of_nonsense_should_be_given_up(server: ScriptedServer, transport: AiohttpTransport) -> None:
-    server.will((CHUNKED, chunk(b"1\n"), Pause(1), b"zz\r\n", Action.HANG))
-    with pytest.raises(StreamBroken):
-        await Reading().all_of(transport, seconds=300, idle=80)
+@pytest.mark.parametrize("idle", [80, None])
+async def test_a_stream_of_nonsense_should_be_given_up_within_seconds(
+    server: ScriptedServer, transport: AiohttpTransport, virtual_clock: VirtualClock, idle: float | None
+) -> None:
+    server.will((CHUNKED, chunk(b"1\n"), Pause(31), b"zz\r\n", Action.HANG))
+    reading = Reading()
+    with pytest.raises(StreamBroken) as caught:
+        await reading.all_of(transport, seconds=600, idle=idle)
+    assert type(caught.value) is StreamBroken
+    assert reading.body == b"1\n"
+    assert virtual_clock.monotonic() <= 31 + 2 * LOOK_SECONDS
 
 
 async def test_a_stream_that_turns_to_nonsense_while_nobody_reads_should_be_broken(
@@ -210,7 +218,33 @@ async def test_a_stream_from_nowhere_should_be_no_connection(virtual_clock: Virt
 async def test_a_stream_should_end_with_the_connection_where_the_server_gives_no_length(
     server: ScriptedServer, transport: AiohttpTransport
 ) -> None:
-    server.will((head(200), b"all of it", Action.CLOSE))
+    server.will((head(200), b"all ", Pause(3 * LOOK_SECONDS), b"of it", Pause(LOOK_SECONDS), Action.CLOSE))
     reading = Reading()
     await reading.all_of(transport)
     assert reading.body == b"all of it"
+
+
+async def test_a_stream_of_nonsense_should_be_given_up_although_its_peer_does_not_take_leave(
+    virtual_clock: VirtualClock, tmp_path: Path
+) -> None:
+    async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        assert isinstance(writer.transport, asyncio.Transport)
+        writer.transport.pause_reading()
+        writer.write(CHUNKED + chunk(b"1\n"))
+        await asyncio.sleep(1)
+        writer.write(b"zz\r\n")
+        await gone.wait()
+        writer.transport.abort()
+
+    gone = asyncio.Event()
+    tls = server_tls(tmp_path, authority().issue("server"))
+    peer = await asyncio.start_server(babble, "127.0.0.1", 0, ssl=tls)
+    url = f"https://127.0.0.1:{peer.sockets[0].getsockname()[1]}"
+    async with transport_to(url, virtual_clock) as transport:
+        with pytest.raises(StreamBroken):
+            await Reading().all_of(transport, seconds=600)
+        assert virtual_clock.monotonic() <= 1 + 2 * LOOK_SECONDS
+    gone.set()
+    peer.close()
+    await peer.wait_closed()

@@ -10,12 +10,12 @@ import pytest
 
 from clusters.pki import Authority
 from ktrainer.aio.clock import SystemClock
-from ktrainer.client.aiohttptransport import AiohttpTransport
-from ktrainer.client.config import Material, TlsConfig
-from ktrainer.client.credentials import Credentials, FileCredentials, FixedCredentials, Grant
+from ktrainer.client.config.config import Material, TlsConfig
+from ktrainer.client.credentials.credentials import Credentials, FileCredentials, FixedCredentials, Grant
 from ktrainer.client.errors import CertificateRejected, ConnectFailed, CredentialsFailed
-from ktrainer.client.tls import CertificatePair
-from ktrainer.client.transport import Request
+from ktrainer.client.transport.aiohttptransport import AiohttpTransport
+from ktrainer.client.transport.tls import CertificatePair
+from ktrainer.client.transport.transport import Request
 from support.clients import authority, server_tls, transport_to
 from support.scriptedserver import CHUNKED, Action, Script, ScriptedServer, Seen, answer, chunk, head, serving
 from support.virtualtime import VirtualClock

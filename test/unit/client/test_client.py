@@ -219,6 +219,17 @@ async def test_retry_after_should_be_obeyed_whatever_the_verb(
 
 
 @everything
+async def test_a_wait_that_nobody_has_time_for_should_be_left_to_the_caller(
+    client: Client, server: ScriptedServer, virtual_clock: VirtualClock, name: str
+) -> None:
+    server.will(answer(503, b"<html>under maintenance</html>", [("Retry-After", "3600")]))
+    with pytest.raises(ServiceUnavailable) as caught:
+        await CALLS[name](client)
+    assert caught.value.retry_after == 3600
+    assert (len(server.requests), virtual_clock.monotonic()) == (1, 0)
+
+
+@everything
 async def test_no_request_should_be_sent_more_than_ten_times(client: Client, server: ScriptedServer, name: str) -> None:
     server.responder = lambda _: (failure(429, "TooManyRequests", headers=[("Retry-After", "1")]),)
     with pytest.raises(TooManyRequests) as caught:
@@ -506,6 +517,19 @@ async def test_opening_a_watch_should_be_tried_again_like_a_read(
     assert await watch(client) == [b"{}"]
     assert len(server.requests) == 3
     assert virtual_clock.monotonic() >= 1
+
+
+async def test_opening_a_watch_should_not_wait_for_an_hour(
+    client: Client, server: ScriptedServer, virtual_clock: VirtualClock
+) -> None:
+    server.will(
+        failure(429, "TooManyRequests", headers=[("Retry-After", "60")]),
+        failure(429, "TooManyRequests", headers=[("Retry-After", "3600")]),
+    )
+    with pytest.raises(TooManyRequests) as caught:
+        await watch(client)
+    assert caught.value.retry_after == 3600
+    assert 60 <= virtual_clock.monotonic() <= 66
 
 
 async def test_a_watch_should_not_wait_for_the_rate_limit(virtual_clock: VirtualClock) -> None:

@@ -8,11 +8,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from ktrainer.client.client import Client
-from ktrainer.client.config import ConfigError, ConnectionConfig, Material, TlsConfig, TokenFile
+from ktrainer.client.config.config import ConfigError, ConnectionConfig, Material, TlsConfig, TokenFile
 from ktrainer.client.connect import Connection, connect
 from ktrainer.client.errors import ConnectFailed, RequestTimeout
+from ktrainer.kube.errors import TooManyRequests
 from ktrainer.kube.identity import ObjectKey, Resource
-from support.scriptedserver import CHUNKED, Action, Pause, ScriptedServer, answer, chunk, serving
+from support.scriptedserver import CHUNKED, Action, Pause, ScriptedServer, answer, chunk, failure, serving
 from support.virtualtime import VirtualClock, settle
 
 LEASES = Resource("coordination.k8s.io", "v1", "Lease", "leases", namespaced=True)
@@ -67,6 +68,16 @@ async def test_only_the_lease_should_be_free_of_the_rate_limit(tmp_path: Path, v
         for _ in range(3):
             await connection.client.get(LEASES, KEY)
         assert virtual_clock.monotonic() == 2
+
+
+async def test_a_request_about_the_lease_should_not_wait_for_as_long_as_the_server_asks(
+    tmp_path: Path, virtual_clock: VirtualClock
+) -> None:
+    async with connected(virtual_clock, tmp_path) as (connection, server):
+        server.responder = lambda _: (failure(429, "TooManyRequests", headers=[("Retry-After", "2")]),)
+        with pytest.raises(TooManyRequests):
+            await connection.lease_client.get(LEASES, KEY)
+        assert (len(server.requests), virtual_clock.monotonic()) == (1, 0)
 
 
 async def test_the_fence_should_stand_before_one_client_only(tmp_path: Path, virtual_clock: VirtualClock) -> None:

@@ -2,23 +2,12 @@
 
 import pytest
 
-from ktrainer.client import (
-    aiohttptransport,
-    client,
-    connect,
-    credentials,
-    discovery,
-    eventbody,
-    eventcorrelator,
-    execcredentials,
-    execplugin,
-    recorder,
-    retry,
-    sockets,
-    throttle,
-    tls,
-    watch,
-)
+from ktrainer.client import client, connect, discovery, retry, throttle, watch
+from ktrainer.client.credentials import credentials, execcredentials, execplugin
+from ktrainer.client.events import body as eventbody
+from ktrainer.client.events import correlator as eventcorrelator
+from ktrainer.client.events import recorder
+from ktrainer.client.transport import aiohttptransport, sockets, tls
 
 
 @pytest.mark.parametrize(
@@ -26,11 +15,13 @@ from ktrainer.client import (
     [
         pytest.param(retry.MAX_TRIES, 10, id="tries of a request"),
         pytest.param(retry.LOST_SECONDS, 1.0, id="wait after a lost connection"),
+        pytest.param(retry.RETRY_AFTER_MAX_SECONDS, 60.0, id="longest wait that a server may ask for"),
         pytest.param(retry.JITTER, 0.1, id="jitter of waits"),
         pytest.param(client.READ_SECONDS, 60.0, id="time limit of reads"),
         pytest.param(client.WRITE_SECONDS, 30.0, id="time limit of writes"),
         pytest.param(client.FENCED_WRITE_SECONDS, 5.0, id="time limit of writes behind the fence"),
         pytest.param(client.WATCH_GRACE_SECONDS, 30.0, id="time that a watch may overrun"),
+        pytest.param(connect.LEASE_WAIT_SECONDS, 1.0, id="wait of a request about the lease"),
         pytest.param(connect.LEASE_SECONDS, 5.0, id="time limit of requests about the lease"),
         pytest.param(connect.REQUEST_CONNECTIONS, 32, id="connections for requests"),
         pytest.param(connect.WATCH_CONNECTIONS, 0, id="connections for watches, without limit"),
@@ -38,6 +29,7 @@ from ktrainer.client import (
         pytest.param(aiohttptransport.CONNECT_SECONDS, 10.0, id="time limit of a connection with TLS"),
         pytest.param(aiohttptransport.KEEPALIVE_SECONDS, 15.0, id="time that connections are kept"),
         pytest.param(aiohttptransport.OPEN_SECONDS, 60.0, id="time limit of opening a stream"),
+        pytest.param(aiohttptransport.LOOK_SECONDS, 5.0, id="time between looks after a quiet stream"),
         pytest.param(
             {option: value for _, option, value in sockets.OPTIONS},
             {
@@ -62,6 +54,7 @@ from ktrainer.client import (
         pytest.param(recorder.SENDERS, 8, id="events sent at once"),
         pytest.param(recorder.MAX_TRIES, 12, id="tries of an event"),
         pytest.param(recorder.RETRY_SECONDS, 10.0, id="wait between tries of an event"),
+        pytest.param(recorder.STOP_SECONDS, 2.0, id="sending events at the end"),
         pytest.param(eventcorrelator.SERIES_SECONDS, 360.0, id="quiet that ends a series"),
         pytest.param(eventcorrelator.REFRESH_SECONDS, 1800.0, id="time between counts of a series"),
         pytest.param(eventcorrelator.BURST, 25, id="events of an object at once"),

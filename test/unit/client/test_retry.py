@@ -12,7 +12,7 @@ from ktrainer.client.errors import (
     StreamIdle,
     TransportError,
 )
-from ktrainer.client.retry import MAX_TRIES, Retries, retry_after_of
+from ktrainer.client.retry import MAX_TRIES, RETRY_AFTER_MAX_SECONDS, Retries, retry_after_of
 from ktrainer.kube.errors import error_of
 
 
@@ -32,6 +32,12 @@ def test_what_the_server_wants_again_should_be_sent_again(status: int) -> None:
     assert retries().after_answer(error_of(status, b""), 2.0) == pytest.approx(2.2)
     assert retries().after_answer(error_of(status, b""), 0.0) == 0
     assert retries().after_answer(error_of(status, b""), None) is None
+
+
+@pytest.mark.parametrize("seconds", [61.0, 3600.0, float("inf")])
+def test_what_the_server_wants_much_later_should_be_for_the_caller(seconds: float) -> None:
+    assert retries(repeatable=True).after_answer(error_of(503, b""), seconds) is None
+    assert retries().after_answer(error_of(503, b""), RETRY_AFTER_MAX_SECONDS) == pytest.approx(66)
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 409, 410, 422])
@@ -71,6 +77,12 @@ def test_no_request_should_be_sent_more_than_ten_times() -> None:
     assert [answers.after_answer(error_of(429, b""), 1.0) is None for _ in range(MAX_TRIES)] == [False] * 9 + [True]
     errors = retries(repeatable=True)
     assert [errors.after_error(ConnectionLost("")) is None for _ in range(MAX_TRIES)] == [False] * 9 + [True]
+
+
+def test_who_has_no_time_should_not_wait_for_long() -> None:
+    hurried = Retries(repeatable=True, random=Highest(), max_wait_seconds=1.0)
+    assert hurried.after_answer(error_of(429, b""), 1.0) is not None
+    assert hurried.after_answer(error_of(429, b""), 2.0) is None
 
 
 def test_waits_should_differ_but_never_be_shorter() -> None:

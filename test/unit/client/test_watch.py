@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 
 import pytest
@@ -5,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ktrainer.client.errors import LineTooLong
-from ktrainer.client.watch import LINE_LIMIT, LineSplitter, lines_of
+from ktrainer.client.watch import GATHERING_SECONDS, LINE_LIMIT, PLENTY, LineSplitter, lines_of
 from support.cases import cases
+from support.virtualtime import VirtualClock
 
 LINES = st.lists(
     st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"?")) | st.just("é€😀".encode()), max_size=8
@@ -91,3 +93,24 @@ async def test_the_lines_of_a_stream_should_come_as_they_end() -> None:
     assert [line async for line in lines] == [b'{"b": 2}']
     with pytest.raises(LineTooLong, match="3 bytes"):
         await anext(lines_of(Chunks(), limit=3))
+
+
+async def test_pieces_that_come_one_after_the_other_should_gather_and_single_ones_not_wait(
+    virtual_clock: VirtualClock,
+) -> None:
+    class Pieces:
+        status = 200
+        headers: Mapping[str, str] = {}
+
+        async def chunks(self) -> AsyncIterator[bytes]:
+            for first in (b"single\n", b"close\n", b"plenty\n" * PLENTY, b"last\n"):
+                yield first
+                if first == b"single\n":
+                    await asyncio.sleep(1)
+                    yield b"single again\n"
+
+    arrived: dict[bytes, float] = {}
+    async for line in lines_of(Pieces()):
+        arrived.setdefault(line, virtual_clock.monotonic())
+    gathered = pytest.approx(1 + GATHERING_SECONDS)
+    assert arrived == {b"single": 0, b"single again": 1, b"close": 1, b"plenty": gathered, b"last": gathered}

@@ -3,7 +3,8 @@
 import pytest
 
 from ktrainer.aio import backoff, lag, signals
-from ktrainer.machinery import delays, queuemetrics, ratelimiter, workqueue
+from ktrainer.machinery.queue import delays, ratelimiter, workqueue
+from ktrainer.machinery.queue import metrics as queuemetrics
 
 _BACKOFF = backoff.BackoffPolicy()
 

@@ -7,20 +7,14 @@ from datetime import timedelta
 import pytest
 
 from ktrainer.aio.backoff import BackoffPolicy
-from ktrainer.machinery import (
-    admissionreview,
-    admissionrunner,
-    admissionserver,
-    cabundle,
-    certfiles,
-    certificates,
-    connections,
-    expiry,
-    pki,
-    rotation,
-    tlsdial,
-    webhookmetrics,
-)
+from ktrainer.machinery.admission import metrics as webhookmetrics
+from ktrainer.machinery.admission import review as admissionreview
+from ktrainer.machinery.admission import runner as admissionrunner
+from ktrainer.machinery.admission import server as admissionserver
+from ktrainer.machinery.certificates import cabundle, expiry, pki, rotation
+from ktrainer.machinery.certificates import files as certfiles
+from ktrainer.machinery.certificates import rotator as certificates
+from ktrainer.machinery.serving import connections, tlsdial
 
 MEBIBYTE = 1024 * 1024
 OPTIONS = admissionserver.ServerOptions()
@@ -47,6 +41,7 @@ POLICY = pki.PkiPolicy("ca", ("a",))
         pytest.param(connections.HANDSHAKE_SECONDS, 10, id="shaking hands"),
         pytest.param(connections.SHUTDOWN_SECONDS, 5, id="ending TLS"),
         pytest.param(connections.MAX_CONNECTIONS, 512, id="connections"),
+        pytest.param(connections.NEWCOMER_SECONDS, 1, id="newcomers"),
         pytest.param(tlsdial.DIAL_SECONDS, 10, id="readiness dial"),
         pytest.param(webhookmetrics.LATENCY_BUCKETS[-1], 10, id="longest latency"),
         pytest.param(POLICY.authority_lifetime, timedelta(days=3650), id="life of an authority"),

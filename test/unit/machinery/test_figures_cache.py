@@ -1,21 +1,9 @@
 """The figures of list and watch in one place, so that none of them changes unnoticed."""
 
 from ktrainer.aio.backoff import BackoffPolicy
-from ktrainer.machinery import (
-    cache,
-    endings,
-    fifo,
-    informer,
-    intake,
-    listing,
-    once,
-    pace,
-    reflector,
-    source,
-    stringpool,
-    watching,
-    workqueue,
-)
+from ktrainer.machinery.cache import cache, fifo, informer, once, source, stringpool
+from ktrainer.machinery.cache.reflector import endings, intake, listing, pace, reflector, watching
+from ktrainer.machinery.queue import workqueue
 
 FIGURES = {
     "seconds of the first delay before a new list": (BackoffPolicy().initial_seconds, 0.8),

@@ -11,12 +11,12 @@ from prometheus_client import CollectorRegistry
 from ktrainer.aio.signals import StopSignals
 from ktrainer.aio.supervisor import TaskDied
 from ktrainer.kube.identity import ObjectKey
-from ktrainer.machinery.election import Election, LeaseSettings
-from ktrainer.machinery.health import Unhealthy
-from ktrainer.machinery.leader import LeaseElector, LeaseLost
-from ktrainer.machinery.leadermetrics import LeaderMetrics
+from ktrainer.machinery.election.election import Election, LeaseSettings
+from ktrainer.machinery.election.leader import LeaseElector, LeaseLost
+from ktrainer.machinery.election.metrics import LeaderMetrics
 from ktrainer.machinery.manager import LOST_SECONDS, Elector, GraceExceeded, Manager
 from ktrainer.machinery.runnable import Runnable, Stage
+from ktrainer.machinery.serving.health import Unhealthy
 from support.leaseapi import LeaseApi
 from support.virtualtime import VirtualClock, settle
 

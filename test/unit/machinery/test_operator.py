@@ -4,29 +4,20 @@ import socket
 import aiohttp
 import pytest
 
-from ktrainer.client.config import ConnectionConfig
+from ktrainer.client.config.config import ConnectionConfig
 from ktrainer.kube.identity import ObjectKey, Resource
-from ktrainer.machinery.controller import ControllerSettings
-from ktrainer.machinery.objects import CachedObject
+from ktrainer.machinery.cache.objects import CachedObject
+from ktrainer.machinery.cache.source import View
+from ktrainer.machinery.control.controller import ControllerSettings
+from ktrainer.machinery.control.reconcile import Result
 from ktrainer.machinery.operator import Operator, OperatorSettings
-from ktrainer.machinery.reconcile import Result
-from ktrainer.machinery.source import View
+from support.patience import Patient
 
 NOBODY = ConnectionConfig("http://127.0.0.1:1")
 """An API server that is not there."""
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 
 pytestmark = pytest.mark.realtime
-
-
-class Patient:
-    """Ends nothing: a test is not to end the process that runs it."""
-
-    def exit_now(self) -> None:
-        raise AssertionError("the process would have ended")
-
-    def exit_after(self, seconds: float) -> None:
-        pass
 
 
 def free_address() -> str:
@@ -62,8 +53,9 @@ async def test_an_operator_should_work_through_its_queue_and_stop_when_asked() -
 
 async def test_an_operator_should_tell_why_it_is_not_ready_and_do_no_work_meanwhile() -> None:
     health, metrics = free_address(), free_address()
-    settings = OperatorSettings("test", lease_name="test", health_address=health, metrics_address=metrics)
+    settings = OperatorSettings("test", lease_name="test", health_address=health)
     operator = Operator(NOBODY, settings, writes=[PODS], terminator=Patient())
+    operator.serve_metrics(metrics)
     operator.informer(View(PODS, CachedObject))
 
     async def reconcile(key: ObjectKey) -> Result:

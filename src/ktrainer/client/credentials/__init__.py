@@ -1,0 +1,1 @@
+"""As whom requests are sent: tokens, certificates, and the plugins that print them."""

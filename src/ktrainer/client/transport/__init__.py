@@ -1,0 +1,1 @@
+"""Bytes to the API server and back: the interface, and aiohttp behind it."""

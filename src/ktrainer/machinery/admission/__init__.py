@@ -1,0 +1,1 @@
+"""The admission server: reviews come in over HTTPS, hooks answer."""

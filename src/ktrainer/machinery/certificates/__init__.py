@@ -1,0 +1,1 @@
+"""Serving certificates: made, shared, trusted, renewed; or read from files."""
