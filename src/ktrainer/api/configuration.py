@@ -1,7 +1,7 @@
 """The manager's configuration, `kind: Configuration` of `config.trainer.kubeflow.org/v1alpha1`, and its defaults.
 
 `ktrainer.api.configurationfile` reads it from a file. A file that the original accepts is accepted here, so an empty
-string stands for the default where it does there.
+string stands for the default where it does there, and a rate of 0 for that of its client library.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticUseDefault
 
 from ktrainer.api.address import Address
@@ -30,7 +30,9 @@ _EMPTY_IS_DEFAULT = BeforeValidator(_default_if_empty)
 Text = Annotated[str, _EMPTY_IS_DEFAULT]
 ServerAddress = Annotated[Address, _EMPTY_IS_DEFAULT]
 Port = Annotated[int, Field(ge=1, le=65535)]
-Rate = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+# client-go takes 0 for what is not told.
+Rate = Annotated[float, Field(ge=0, allow_inf_nan=False), AfterValidator(lambda qps: qps or 5.0)]
+Burst = Annotated[Count, AfterValidator(lambda burst: burst or 10)]
 
 
 class Webhook(Model):
@@ -76,8 +78,9 @@ class Metrics(Model):
     bind_address: ServerAddress = ":8443"
     """Where to listen."""
     secure_serving: bool = True
-    """Whether the server speaks TLS."""
-    auth: MetricsAuth = MetricsAuth()
+    """Whether the server speaks TLS; without it, it listens on the loopback interface only, at the port of
+    `bindAddress`, where nobody outside the pod reaches it."""
+    auth: MetricsAuth = Field(default_factory=MetricsAuth)
     """Who may read the metrics."""
 
 
@@ -96,7 +99,8 @@ class Controller(Model):
     """The controllers."""
 
     group_kind_concurrency: dict[str, Positive] = Field(default_factory=dict)
-    """How many objects of a kind, such as TrainJob.trainer.kubeflow.org, are reconciled at once; 1 when absent."""
+    """How many objects of a kind, such as TrainJob.trainer.kubeflow.org, are reconciled at once; 1 when absent, and 32
+    TrainJobs at least, of which most wait for answers."""
 
 
 class CertManagement(Model):
@@ -114,9 +118,9 @@ class ClientConnection(Model):
     """How fast the manager asks the API server; for each kind of resource by itself."""
 
     qps: Rate = 50.0
-    """Requests in a second, in the long run."""
-    burst: Count = 100
-    """Requests at once."""
+    """Requests in a second, in the long run; 0 stands for 5."""
+    burst: Burst = 100
+    """Requests at once; 0 stands for 10."""
 
 
 class StatusServer(Model):
@@ -125,9 +129,9 @@ class StatusServer(Model):
     port: Port = 10443
     """The port to listen on."""
     qps: Rate = 5.0
-    """Requests in a second that it makes to the API server, in the long run."""
-    burst: Count = 10
-    """Requests at once."""
+    """Requests in a second that it makes to the API server, in the long run; 0 stands for 5."""
+    burst: Burst = 10
+    """Requests at once; 0 stands for 10."""
 
 
 class Tls(Model):
@@ -157,15 +161,15 @@ class Configuration(Model):
 
     api_version: Literal["config.trainer.kubeflow.org/v1alpha1"] = API_VERSION
     kind: Literal["Configuration"] = "Configuration"
-    webhook: Webhook = Webhook()
-    leader_election: LeaderElection = LeaderElection()
-    metrics: Metrics = Metrics()
-    health: Health = Health()
-    controller: Controller = Controller()
-    cert_management: CertManagement = CertManagement()
-    client_connection: ClientConnection = ClientConnection()
-    status_server: StatusServer = StatusServer()
+    webhook: Webhook = Field(default_factory=Webhook)
+    leader_election: LeaderElection = Field(default_factory=LeaderElection)
+    metrics: Metrics = Field(default_factory=Metrics)
+    health: Health = Field(default_factory=Health)
+    controller: Controller = Field(default_factory=Controller)
+    cert_management: CertManagement = Field(default_factory=CertManagement)
+    client_connection: ClientConnection = Field(default_factory=ClientConnection)
+    status_server: StatusServer = Field(default_factory=StatusServer)
     feature_gates: dict[str, bool] = Field(default_factory=dict)
     """Gates that do not stand as they do by default; `ktrainer.api.gates` knows them."""
-    tls: Tls = Tls()
-    plugins: Plugins = Plugins()
+    tls: Tls = Field(default_factory=Tls)
+    plugins: Plugins = Field(default_factory=Plugins)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,11 +15,12 @@ from ktrainer.kube import fields
 from ktrainer.kube.fields import Path
 
 if TYPE_CHECKING:
-    from ktrainer.api.configuration import LeaderElection, Plugins
+    from ktrainer.api.configuration import Health, LeaderElection, Metrics, Plugins
     from ktrainer.kube.fields import ErrorList
 
 # Two tries to renew a lease may be this much further apart than the period says, lest all managers try at once.
 _JITTER: Final = 1.2
+_ENDPOINT: Final = re.compile(r"/?[A-Za-z0-9._~-]+")
 
 
 def parse_configuration(text: str) -> Configuration | ErrorList:
@@ -45,6 +47,8 @@ def _without_nulls(value: Any) -> Any:
 def _validate(configuration: Configuration) -> ErrorList:
     return [
         *_validate_election(Path("leaderElection"), configuration.leader_election),
+        *_validate_metrics(Path("metrics"), configuration.metrics),
+        *_validate_health(Path("health"), configuration.health),
         *validate_gates(Path("featureGates"), configuration.feature_gates),
         *_validate_plugins(Path("plugins"), configuration.plugins),
     ]
@@ -65,6 +69,23 @@ def _validate_election(path: Path, election: LeaderElection) -> ErrorList:
         if duration <= floor:
             value = format_duration(duration)
             errors.append(fields.invalid(path.child(field), value, f"must be greater than {what}"))
+    return errors
+
+
+def _validate_metrics(path: Path, metrics: Metrics) -> ErrorList:
+    if not metrics.auth.enabled or metrics.secure_serving:
+        return []
+    return [fields.invalid(path.child("auth", "enabled"), "true", "needs secureServing, lest tokens go in plain text")]
+
+
+def _validate_health(path: Path, health: Health) -> ErrorList:
+    errors: ErrorList = []
+    for field in ("readinessEndpointName", "livenessEndpointName"):
+        name = health.readiness_endpoint_name if field.startswith("readiness") else health.liveness_endpoint_name
+        if not _ENDPOINT.fullmatch(name):
+            errors.append(fields.invalid(path.child(field), name, "must be one part of a path, such as readyz"))
+    if not errors and health.readiness_endpoint_name.strip("/") == health.liveness_endpoint_name.strip("/"):
+        errors.append(fields.duplicate(path.child("livenessEndpointName"), health.liveness_endpoint_name))
     return errors
 
 

@@ -24,6 +24,9 @@ class Gate(StrEnum):
     """Training pods report their progress to the manager."""
     RUNTIME_IN_USE_PROTECTION = "RuntimeInUseProtection"
     """A runtime that unfinished TrainJobs refer to waits for them before it is deleted."""
+    CONDITIONS_WHILE_RUNNING = "ConditionsWhileRunning"
+    """A TrainJob that runs keeps the conditions ResourcesReady and Running, by which kubeflow SDK 0.5 does not see that
+    it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +34,14 @@ class Feature:
     """How a gate stands when nobody touches it, and which group switch moves it."""
 
     default: bool
-    group: str
+    group: str = ""
+    """Empty for a matter of choice: however mature it is, nobody gets it along with others."""
 
 
 FEATURES: Final = {
     Gate.TRAINJOB_STATUS: Feature(default=False, group="AllAlpha"),
     Gate.RUNTIME_IN_USE_PROTECTION: Feature(default=True, group="AllBeta"),
+    Gate.CONDITIONS_WHILE_RUNNING: Feature(default=False),
 }
 _NAMES: Final = (*FEATURES, "AllAlpha", "AllBeta")
 _TRUE: Final = frozenset({"1", "t", "T", "TRUE", "true", "True"})

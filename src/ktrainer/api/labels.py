@@ -32,6 +32,8 @@ RUNTIME_IN_USE: Final = f"{GROUP}/resource-in-use"
 
 JOBSET_NAME: Final = "jobset.sigs.k8s.io/jobset-name"
 """On pods and Jobs, set by JobSet: the name of the JobSet, which is that of the TrainJob."""
+JOBSET_UID: Final = "jobset.sigs.k8s.io/jobset-uid"
+"""On pods and Jobs, set by JobSet: the uid of the JobSet."""
 REPLICATED_JOB_NAME: Final = "jobset.sigs.k8s.io/replicatedjob-name"
 """On pods and Jobs, set by JobSet: the replicated job that they belong to."""
 JOB_COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"

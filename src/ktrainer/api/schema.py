@@ -17,7 +17,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 from ktrainer.kube.timestamp import parse_time
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable
 
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
@@ -95,9 +95,8 @@ class Keyed:
             return handler(source)
         attribute = to_snake(self.key)
 
-        def key_of(item: Any) -> Hashable:
-            key: Hashable = item.get(self.key, "") if isinstance(item, dict) else getattr(item, attribute)
-            return key
+        def key_of(item: Any) -> object:
+            return item.get(self.key, "") if isinstance(item, dict) else getattr(item, attribute)
 
         return _unique(handler(source), key_of)
 
@@ -114,11 +113,14 @@ class Unique:
         return _unique(handler(source), lambda item: item)
 
 
-def _unique(schema: CoreSchema, key_of: Callable[[Any], Hashable]) -> CoreSchema:
+def _unique(schema: CoreSchema, key_of: Callable[[Any], object]) -> CoreSchema:
     def judge(items: list[Any]) -> list[Any]:
         seen = set()
         for position, item in enumerate(items):
             key = key_of(item)
+            if isinstance(key, dict | list):
+                # In a part that stays plain JSON; what knows its structure will refuse it.
+                continue
             if key in seen:
                 # Raised by hand, since only this form can name the item.
                 error = PydanticCustomError("duplicate", "duplicate")
@@ -154,10 +156,18 @@ def _int_or_string(value: object) -> int | str:
     return value
 
 
+FITS_INT32: Final = Rule(
+    f"type(self) == int ? self >= {INT32_MIN} && self <= {INT32_MAX} : true",
+    f"a number must be between {INT32_MIN} and {INT32_MAX}",
+    lambda value: isinstance(value, str) or INT32_MIN <= value <= INT32_MAX,
+)
+"""What the format says elsewhere: a value of one of two types has none."""
+
 IntOrString: TypeAlias = Annotated[
     int | str,
     PlainValidator(_int_or_string),
     Written.INT_OR_STRING,
+    FITS_INT32,
 ]
 
 

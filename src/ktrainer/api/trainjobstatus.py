@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ktrainer.api.model import Condition, Model
-from ktrainer.api.schema import ATOMIC, Count, Instant, Int32, Keyed, Name, Rule
+from ktrainer.api.schema import ATOMIC, INT64, Count, Instant, Int32, Keyed, Name, Rule
 
 
 class State(StrEnum):
@@ -130,13 +130,16 @@ class TrainJobStatus(Model):
     """What has become of a TrainJob."""
 
     conditions: Annotated[list[Condition], Field(max_length=8), Keyed("type")] = Field(default_factory=list)
-    """The details of the state; the types are Suspended, Complete, Failed, ResourcesReady and Running."""
+    """The details of the state; the types are Suspended, Complete, Failed, ResourcesReady and Running, of which
+    the last two may be left out while they are true."""
     jobs_status: Annotated[list[JobStatus], Field(max_length=100), Keyed("name")] = Field(default_factory=list)
     """The state of each replicated job."""
     trainer_status: TrainerStatus | None = None
     """What the training reports about itself."""
     state: Annotated[State, Field(strict=False)] | None = None
     """How the TrainJob is, in one word."""
+    observed_generation: Annotated[int, Field(ge=0), INT64] | None = None
+    """The metadata.generation of the spec that this status speaks of."""
     start_time: Instant | None = None
     """When the job was first started."""
     completion_time: Instant | None = None

@@ -2,14 +2,21 @@
 
 A time stays a string, a number in base sixty is none, keys are strings, and a key that is given twice is an error.
 What is written is read back as it was, by this module and by Kubernetes: PyYAML alone would leave 1e3 without quotes.
+
+Nearly all JSON is YAML, but not to our parser: it knows no characters in two halves, as encoders of JSON escape what is
+beyond 16 bits, and wants a line between two documents. A document that may be JSON is therefore read as such first.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
 import yaml
+
+from ktrainer.kube import strictjson
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,17 +25,97 @@ _INT = re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+|0|[1-9][0-9_]*)\Z"
 _BOOL = re.compile(r"(y|Y|yes|Yes|YES|n|N|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF)\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z", re.ASCII)
 
+# The line that begins a document, with the directives before it: no text of YAML or JSON can hold such a line.
+_MARKER = re.compile(r"^(?:%.*\n)*---(?=\s|\Z)", re.MULTILINE)
+_JSON_START = re.compile(r"(?:\A|^---)\s*[{\[]", re.MULTILINE)
+_BLANKS = re.compile(r"[ \t\r\n]*")
+
+# No object of Kubernetes comes near either.
+_MAX_DEPTH = 100
+_MAX_VALUES = 1_000_000
+_TOO_DEEP = f"nested more than {_MAX_DEPTH} levels deep"
+# What two readers of a number still agree on.
+_INTEGERS = range(-(2**63), 2**64)
+
 
 class YamlError(ValueError):
     """The text is no YAML, or says something that JSON cannot; the message tells where."""
 
 
 def parse_documents(text: str) -> Iterator[Any]:
-    """Read a stream of documents one by one; a document without content is None. Raises YamlError."""
+    """Read a stream of documents one by one; a document without content is None. Raises YamlError.
+
+    Documents of JSON may follow each other without a line between them.
+    """
     try:
-        yield from yaml.load_all(text, Loader=_Loader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        for document in _documents(text):
+            _check_size(document)
+            yield document
+    except RecursionError as error:
+        raise YamlError(_TOO_DEEP) from error
+    except (yaml.YAMLError, ValueError) as error:
         raise YamlError(" ".join(str(error).split())) from error
+
+
+def _documents(text: str) -> Iterator[Any]:
+    if not _JSON_START.search(text):
+        yield from yaml.load_all(text, Loader=_Loader)
+        return
+    starts = [marker.span() for marker in _MARKER.finditer(text)]
+    for (start, body), (end, _) in zip([(0, 0), *starts], [*starts, (len(text), 0)], strict=True):
+        if texts := _json_texts(text[body:end]):
+            yield from (strictjson.decode(each.encode()) for each in texts)
+        else:
+            yield from _yaml_documents(text, start, end)
+
+
+def _yaml_documents(text: str, start: int, end: int) -> Iterator[Any]:
+    """The documents in a part of a text; what is wrong with one is told by its line in the whole."""
+    try:
+        yield from yaml.load_all(text[start:end], Loader=_Loader)
+    except yaml.MarkedYAMLError:
+        list(yaml.load_all("\n" * text.count("\n", 0, start) + text[start:end], Loader=_Loader))
+        raise
+
+
+def _json_texts(text: str) -> list[str]:
+    """The documents in a text of JSON; none where it is something else."""
+    texts = []
+    position, decoder = _after_blanks(text, 0), json.JSONDecoder()
+    if text[position : position + 1] not in ("{", "["):
+        return []
+    while position < len(text):
+        try:
+            _, end = decoder.raw_decode(text, position)
+        except json.JSONDecodeError:
+            return []
+        texts.append(text[position:end])
+        position = _after_blanks(text, end)
+    return texts
+
+
+def _after_blanks(text: str, position: int) -> int:
+    blanks = _BLANKS.match(text, position)
+    return blanks.end() if blanks else position
+
+
+def _check_size(document: Any) -> None:
+    """Refuse what is too deep to work with, and what a few references blow up beyond all measure."""
+    sizes: dict[int, int] = {}
+
+    def size_of(value: Any, depth: int) -> int:
+        if not isinstance(value, dict | list):
+            return 1
+        if depth > _MAX_DEPTH:
+            raise YamlError(_TOO_DEEP)
+        # A value that is referred to often is in many places, but is measured once.
+        if id(value) not in sizes:
+            inner = value.values() if isinstance(value, dict) else value
+            sizes[id(value)] = 1 + sum(size_of(item, depth + 1) for item in inner)
+        return sizes[id(value)]
+
+    if size_of(document, 0) > _MAX_VALUES:
+        raise YamlError(f"more than {_MAX_VALUES} values")
 
 
 def render_document(value: Any) -> str:
@@ -57,10 +144,16 @@ class _Loader(yaml.CSafeLoader):
         text = self.construct_scalar(node).replace("_", "")
         digits = text.lstrip("+-")
         octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
-        return int(text, 8 if octal else 0)
+        number = int(text, 8 if octal else 0)
+        if number not in _INTEGERS:
+            raise _Unfit(problem="an integer must fit into 64 bits", problem_mark=node.start_mark)
+        return number
 
     def construct_float(self, node: yaml.ScalarNode) -> float:
-        return float(self.construct_scalar(node))
+        number = float(self.construct_scalar(node))
+        if math.isinf(number):
+            raise _Unfit(problem="a number is too large", problem_mark=node.start_mark)
+        return number
 
     def construct_list(self, node: yaml.SequenceNode) -> list[Any]:
         # All at once, so that a list inside itself is refused.

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.labels import TRAINJOB_NAME
 from ktrainer.api.resources import TRAINJOBS
+from ktrainer.kube.access import Access
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ktrainer.api.trainjob import TrainJob
     from ktrainer.kube.identity import Resource
     from ktrainer.kube.jsonvalue import JsonObject
+
+# Some clusters let only those set blockOwnerDeletion who may change the owner's finalizers.
+ACCESS: Final = (Access(TRAINJOBS, ("update",), subresource="finalizers", is_implied=True),)
 
 
 class Write(Enum):
@@ -27,6 +33,18 @@ class Write(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Fallback:
+    """What is done where an object that is there refuses to change something that is immutable."""
+
+    renews: bool = False
+    """Whether the object is deleted and made anew."""
+    body: JsonObject | None = None
+    """What is applied otherwise, with the resourceVersion that it is for; none where all of it is there already."""
+    reason: str = ""
+    """What the object lacks then, in words."""
+
+
+@dataclass(frozen=True, slots=True)
 class Component:
     """An object that a TrainJob needs."""
 
@@ -34,12 +52,26 @@ class Component:
     body: JsonObject
     """The object, with kind, name and namespace."""
     write: Write = Write.APPLY
+    fallback: Callable[[JsonObject, str], Fallback | None] | None = field(default=None, compare=False)
+    """Asked where an apply is refused, with the object that is there and the name that we write by; it answers none
+    where that object is not the one that was planned for. None of itself where a refusal is the end of it."""
 
     @property
     def name(self) -> str:
         """The name of the object."""
         name: str = self.body["metadata"]["name"]
         return name
+
+
+def is_controlled(obj: JsonObject, trainjob: TrainJob) -> bool:
+    """Whether this very TrainJob, not a namesake, controls an object."""
+    owners = obj["metadata"].get("ownerReferences") or ()
+    return any(owner.get("controller") and owner.get("uid") == trainjob.metadata.uid for owner in owners)
+
+
+def is_made(obj: JsonObject | None, trainjob: TrainJob) -> bool:
+    """Whether something generated is there already. A foreign object of its name is not it: writing tells of that."""
+    return obj is not None and is_controlled(obj, trainjob)
 
 
 def new_object(resource: Resource, trainjob: TrainJob, name: str) -> JsonObject:

@@ -29,17 +29,15 @@ def gang_of(info: Info) -> list[PodSet]:
     return [pods for pods in info.pod_sets if _awaited(pods) == wave]
 
 
-def member_count_of(gang: list[PodSet]) -> int:
-    """How many pods a gang has."""
-    return sum(pods.count for pods in gang)
-
-
-def resources_of(gang: list[PodSet]) -> dict[str, str]:
-    """What a gang asks of the cluster, to the last bit."""
+def gang_spec_of(gang: list[PodSet]) -> JsonObject:
+    """What every PodGroup says of a gang: how many pods it has, and what they ask of the cluster, to the last bit."""
     total: Requests = {}
     for pods in gang:
         sum_of(pods.requests, pods.count, total)
-    return {name: str(quantity) for name, quantity in total.items()}
+    return {
+        "minMember": sum(pods.count for pods in gang),
+        "minResources": {name: str(quantity) for name, quantity in total.items()},
+    }
 
 
 def _starts_in_order(template: JsonObject) -> bool:

@@ -49,7 +49,12 @@ class Info:
     trainer: PodSet | None = field(init=False)
     """The pods of the first job whose ancestor is the trainer."""
     sized: PodSet | None = field(init=False)
-    """The pods that `numNodes` counts: the trainer's, unless a plugin knows better; none where there is no such job."""
+    """The pods that `numNodes` counts: those of the job `node` under MPI, and else the trainer's; none where there is
+    no such job."""
+    waits_for: str = ""
+    """What of the wanted waits for something else to happen first, in words; set by what builds it."""
+    refused: str = ""
+    """What of the wanted was refused for good, in words; set by what builds it."""
     env_log: EnvLog = field(default_factory=EnvLog)
     """Which plugin set which variable; the framework keeps it."""
 

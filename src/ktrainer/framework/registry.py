@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ktrainer.framework.dependencies import Dependencies
+    from ktrainer.framework.observer import Observer
 
     Factory = Callable[[Dependencies], Plugin]
     Registry = Mapping[str, Factory]
@@ -34,7 +35,12 @@ class Selection:
     """Plugins of other packages that are switched on."""
 
 
-def build_framework(registry: Registry, dependencies: Dependencies, selection: Selection | None = None) -> Framework:
+def build_framework(
+    registry: Registry,
+    dependencies: Dependencies,
+    selection: Selection | None = None,
+    observer: Observer | None = None,
+) -> Framework:
     """Construct all plugins that are not disabled, in the wanted order, and those of other packages.
 
     Raises RegistryError for a name that no plugin has, for one that two have, and when the plugins do not make a
@@ -49,7 +55,7 @@ def build_framework(registry: Registry, dependencies: Dependencies, selection: S
     _check_names("disabled", selection.disabled, factories)
     _check_names("order", selection.order, factories)
     names = [name for name in _ordered(factories, selection.order) if name not in selection.disabled]
-    return Framework({name: _construct(name, factories[name], dependencies) for name in names})
+    return Framework({name: _construct(name, factories[name], dependencies) for name in names}, observer)
 
 
 def load_external(names: Iterable[str]) -> dict[str, Factory]:

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ktrainer.kube.identity import Resource
+    from ktrainer.kube.identity import ObjectKey, Resource
 
 
 class Concerns(Enum):
@@ -19,6 +19,8 @@ class Concerns(Enum):
     """The suspended ones in the object's namespace."""
     SUSPENDED_WITH_RUNTIME_CLASS = "suspended-with-runtime-class"
     """The suspended ones whose runtime names the object as runtime class of its pods."""
+    UNFINISHED = "unfinished"
+    """All that have not finished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +33,5 @@ class Watch:
     """Whether the kind may be missing in the cluster; it is picked up when it is installed later."""
     labelled: bool = False
     """Whether only objects with our label are of interest, and the API server shall send no others."""
+    key: ObjectKey | None = None
+    """The only object that is of interest, where there is just one. Of a Secret no more than certificates is kept."""

@@ -23,6 +23,9 @@ class WorkloadStatus:
     replicas: dict[str, int] = field(default_factory=dict)
     """How many Jobs each replicated job has."""
 
+    is_suspended: bool = False
+    """Whether the workload itself says that it is held; its counts may still be those of before."""
+
     @property
     def is_active(self) -> bool:
         """Whether any pod may still be running."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import COSCHEDULING_POD_GROUPS, LIMIT_RANGES, RUNTIME_CLASSES
-from ktrainer.framework.component import Component, new_object
-from ktrainer.framework.gang import gang_of, member_count_of, resources_of
+from ktrainer.framework.component import Component, is_controlled, new_object
+from ktrainer.framework.gang import gang_of, gang_spec_of
 from ktrainer.framework.plugin import ComponentBuilderPlugin, EnforcePodGroupPolicyPlugin, WatchExtensionPlugin
 from ktrainer.framework.watch import Concerns, Watch
+from ktrainer.kube.access import Access
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from ktrainer.api.trainjob import TrainJob
     from ktrainer.framework.dependencies import Dependencies
     from ktrainer.framework.info import Info
+
+ACCESS: Final = (
+    Access(COSCHEDULING_POD_GROUPS, ("list", "watch", "create", "patch")),
+    Access(LIMIT_RANGES, ("list", "watch")),
+    Access(RUNTIME_CLASSES, ("list", "watch")),
+)
 
 POD_GROUP_LABEL: Final = "scheduling.x-k8s.io/pod-group"
 
@@ -38,15 +45,12 @@ class Coscheduling(EnforcePodGroupPolicyPlugin, ComponentBuilderPlugin, WatchExt
         if policy is None:
             return []
         meta = trainjob.metadata
-        if not trainjob.spec.suspend and await self._reader.fetch(COSCHEDULING_POD_GROUPS, meta.namespace, meta.name):
+        present = await self._reader.fetch(COSCHEDULING_POD_GROUPS, meta.namespace, meta.name)
+        if not trainjob.spec.suspend and present and is_controlled(present, trainjob):
             return []
         gang = gang_of(info)
         group = new_object(COSCHEDULING_POD_GROUPS, trainjob, meta.name)
-        group["spec"] = {
-            "minMember": member_count_of(gang),
-            "minResources": resources_of(gang),
-            "scheduleTimeoutSeconds": policy.schedule_timeout_seconds,
-        }
+        group["spec"] = gang_spec_of(gang) | {"scheduleTimeoutSeconds": policy.schedule_timeout_seconds}
         return [Component(COSCHEDULING_POD_GROUPS, group)]
 
     def watches(self) -> Iterable[Watch]:

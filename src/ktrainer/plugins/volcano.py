@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import LIMIT_RANGES, PRIORITY_CLASSES, RUNTIME_CLASSES, VOLCANO_POD_GROUPS
-from ktrainer.framework.component import Component, new_object
+from ktrainer.framework.component import Component, is_controlled, new_object
 from ktrainer.framework.dependencies import find
 from ktrainer.framework.findings import Findings
-from ktrainer.framework.gang import gang_of, member_count_of, resources_of
+from ktrainer.framework.gang import gang_of, gang_spec_of
 from ktrainer.framework.plugin import (
     ComponentBuilderPlugin,
     CustomValidationPlugin,
@@ -17,6 +17,7 @@ from ktrainer.framework.plugin import (
 )
 from ktrainer.framework.watch import Concerns, Watch
 from ktrainer.kube import fields
+from ktrainer.kube.access import Access
 from ktrainer.kube.fields import Path
 
 if TYPE_CHECKING:
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
     from ktrainer.framework.podset import PodSet
     from ktrainer.kube.fields import ErrorList
     from ktrainer.kube.jsonvalue import JsonObject
+
+ACCESS: Final = (
+    Access(VOLCANO_POD_GROUPS, ("list", "watch", "create", "patch")),
+    Access(LIMIT_RANGES, ("list", "watch")),
+    Access(RUNTIME_CLASSES, ("list", "watch")),
+    Access(PRIORITY_CLASSES, ("get",)),
+)
 
 SCHEDULER: Final = "volcano"
 QUEUE_ANNOTATION: Final = "scheduling.volcano.sh/queue-name"
@@ -82,7 +90,8 @@ class Volcano(CustomValidationPlugin, EnforcePodGroupPolicyPlugin, ComponentBuil
         if policy is None:
             return []
         meta = trainjob.metadata
-        if not trainjob.spec.suspend and await self._reader.fetch(VOLCANO_POD_GROUPS, meta.namespace, meta.name):
+        present = await self._reader.fetch(VOLCANO_POD_GROUPS, meta.namespace, meta.name)
+        if not trainjob.spec.suspend and present and is_controlled(present, trainjob):
             return []
         group = new_object(VOLCANO_POD_GROUPS, trainjob, meta.name)
         group["spec"] = _group_spec(info, policy)
@@ -96,8 +105,7 @@ class Volcano(CustomValidationPlugin, EnforcePodGroupPolicyPlugin, ComponentBuil
 
 
 def _group_spec(info: Info, policy: VolcanoPolicy) -> JsonObject:
-    gang = gang_of(info)
-    spec: JsonObject = {"minMember": member_count_of(gang), "minResources": resources_of(gang)}
+    spec = gang_spec_of(gang_of(info))
     if queue := info.annotations.get(QUEUE_ANNOTATION):
         spec["queue"] = queue
     if priorities := _priorities(info):

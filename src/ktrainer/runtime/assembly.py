@@ -6,7 +6,7 @@ are strategic merge patches. Their targets are taken to be there: `targets` judg
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -19,7 +19,7 @@ from ktrainer.kube import fields
 from ktrainer.kube.fields import Path
 from ktrainer.kube.jsonvalue import copy_of
 from ktrainer.kube.strategicmerge import MergeError, merge
-from ktrainer.runtime.jobsetfacts import JOBSET_SPEC, RESOURCES, jobset_facts
+from ktrainer.runtime.jobsetfacts import JOBSET_SPEC, POD_CHANGE, RESOURCES, jobset_facts
 from ktrainer.runtime.structure import settle
 from ktrainer.runtime.targets import OVERRIDES, PATCHES
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from ktrainer.kube.fields import ErrorList
     from ktrainer.kube.jsonvalue import JsonObject
     from ktrainer.runtime.blueprint import Blueprint
+
+
+_META: Final = ("labels", "annotations")
+"""What is taken of the metadata in an override; the rest of it is accepted, and means nothing."""
 
 
 class _Misfit(Exception):
@@ -55,6 +59,9 @@ def _overridden(template: JsonObject, trainjob: TrainJob) -> JsonObject:
         targets = {target.name for target in override.target_jobs}
         patch = encode(override)
         patch.pop("targetJobs")
+        if "metadata" in patch:
+            patch["metadata"] = {key: patch["metadata"][key] for key in _META if key in patch["metadata"]}
+        _drop_zeros(patch)
         for job in template.get("replicatedJobs") or ():
             if job["name"] in targets:
                 pods = job["template"]["spec"]
@@ -70,13 +77,24 @@ def _patched(template: JsonObject, trainjob: TrainJob) -> JsonObject:
     for patch in trainjob.spec.runtime_patches:
         change = patch.training_runtime_spec.template if patch.training_runtime_spec else None
         if change and change.spec:
+            jobs = encode(change.spec)
+            for job in jobs.get("replicatedJobs", ()):
+                _drop_zeros(job.get("template", {}).get("spec", {}).get("template", {}))
             try:
-                template = merge(template, encode(change.spec), JOBSET_SPEC, jobset_facts())
+                template = merge(template, jobs, JOBSET_SPEC, jobset_facts())
             except MergeError as error:
                 raise _Misfit(PATCHES, patch.manager, error) from error
             if order:
                 template["replicatedJobs"].sort(key=lambda job: order.index(job["name"]))
     return _settled(template, PATCHES) if trainjob.spec.runtime_patches else template
+
+
+def _drop_zeros(pods: JsonObject) -> None:
+    """Leave out of a change what is zero or empty below the pod spec: it must not clear what the runtime says.
+
+    Parity: the original cannot tell such values from absent ones.
+    """
+    settle(pods.get("spec", {}), POD_CHANGE, Path())
 
 
 def _settled(template: JsonObject, path: Path) -> JsonObject:
@@ -105,6 +123,9 @@ def _info(blueprint: Blueprint, trainjob: TrainJob, template: JsonObject) -> Inf
         if change and change.metadata:
             info.labels |= change.metadata.labels
             info.annotations |= change.metadata.annotations
+    if info.ml_policy and info.ml_policy.mpi:
+        # The trainer is the launcher there, as a rule, and its nodes are another job.
+        info.sized = info.pod_set(NODE) or info.trainer
     _count(info, blueprint.ml_policy, trainjob)
     _set_resources(info, trainjob)
     return info

@@ -66,10 +66,10 @@ class Blueprint:
     is_deprecated: bool
 
 
-def read_blueprint(kind: str, value: JsonObject, unknown: list[str] | None = None) -> Blueprint | ErrorList:
+def read_blueprint(kind: str, value: JsonObject) -> Blueprint | ErrorList:
     """Check a runtime of one of the two kinds; a non-empty list of errors where it cannot be used.
 
-    Nothing of `value` is changed. The paths of template fields that nobody knows are added to `unknown`.
+    Nothing of `value` is changed.
     """
     runtime = decode(ClusterTrainingRuntime, value) if kind == _CLUSTER else decode(TrainingRuntime, value)
     if isinstance(runtime, list):
@@ -80,7 +80,7 @@ def read_blueprint(kind: str, value: JsonObject, unknown: list[str] | None = Non
         return [fields.invalid(Path("spec"), "object", f"must be JSON: {error}")]
     spec = runtime.spec
     template = (orjson.loads(whole).get("template") or {}).get("spec") or {}
-    errors = settle(template, JOBSET_SPEC, TEMPLATE, unknown) or _check_jobs(template)
+    errors = settle(template, JOBSET_SPEC, TEMPLATE) or _check_jobs(template)
     if errors:
         return errors
     meta = spec.template.metadata

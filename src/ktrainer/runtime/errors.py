@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ktrainer.kube.fields import message_of
+from ktrainer.api.labels import GROUP
+from ktrainer.framework.findings import Findings
+from ktrainer.kube import fields
+from ktrainer.kube.fields import Path, message_of
 
 if TYPE_CHECKING:
-    from ktrainer.framework.findings import Findings
     from ktrainer.kube.identity import GroupKind
 
 
@@ -34,6 +36,10 @@ class RuntimeNotFound(PlanError):
 
     def __init__(self, kind: str, name: str) -> None:
         super().__init__(f"the {kind} {name} does not exist")
+        reference = {"apiGroup": GROUP, "kind": kind, "name": name}
+        detail = f"the {kind} must exist before the TrainJob"
+        self.findings = Findings([fields.invalid(Path("spec.runtimeRef"), reference, detail)])
+        """The same to somebody who is about to create the TrainJob."""
 
 
 class SnapshotInvalid(PlanError):

@@ -24,5 +24,9 @@ class Plan:
     """The replicated job that `numNodes` counts the pods of."""
     nodes: int = 0
     """How many pods that job has."""
+    waits_for: str = ""
+    """What is not among the objects yet, and what it waits for, in words; nothing where all is."""
+    refused: str = ""
+    """What is not among the objects since it was refused for good, in words; nothing where all is."""
     warnings: list[str] = field(default_factory=list)
     """What somebody should know; nothing that keeps the objects from being written."""

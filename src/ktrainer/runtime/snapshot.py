@@ -14,7 +14,7 @@ import yaml
 from ktrainer.api.labels import GROUP
 from ktrainer.api.resources import API_VERSION, CONFIG_MAPS
 from ktrainer.api.yamltext import YamlError, parse_documents
-from ktrainer.framework.component import Component, Write, new_object
+from ktrainer.framework.component import Component, Write, is_controlled, new_object
 from ktrainer.kube.fields import message_of
 from ktrainer.runtime.blueprint import KINDS, manifest_of, read_blueprint
 from ktrainer.runtime.errors import SnapshotInvalid
@@ -53,8 +53,7 @@ def build_snapshot(trainjob: TrainJob, text: str) -> Component:
 
 def content_of(config_map: JsonObject, trainjob: TrainJob) -> str:
     """The text of a TrainJob's own snapshot, as it was written; raises SnapshotInvalid for any other."""
-    owners = config_map["metadata"].get("ownerReferences") or ()
-    if not any(owner.get("controller") and owner.get("uid") == trainjob.metadata.uid for owner in owners):
+    if not is_controlled(config_map, trainjob):
         raise SnapshotInvalid(f"the ConfigMap {config_map['metadata']['name']} belongs to another object")
     text = (config_map.get("data") or {}).get(KEY)
     if text is None:

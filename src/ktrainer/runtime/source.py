@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import CONFIG_MAPS, NAMESPACES
+from ktrainer.api.trainingruntime import RunPolicy
 from ktrainer.framework.dependencies import find
 from ktrainer.framework.findings import Findings
 from ktrainer.kube import fields
+from ktrainer.kube.access import Access
 from ktrainer.kube.fields import Path, message_of
 from ktrainer.runtime import snapshot
 from ktrainer.runtime.blueprint import read_blueprint
-from ktrainer.runtime.errors import Rejected, RuntimeNotFound
+from ktrainer.runtime.errors import Rejected, RuntimeNotFound, SnapshotInvalid
 from ktrainer.runtime.selector import is_selected
 
 if TYPE_CHECKING:
@@ -19,7 +21,10 @@ if TYPE_CHECKING:
     from ktrainer.framework.dependencies import Reader
     from ktrainer.kube.identity import Resource
     from ktrainer.kube.jsonvalue import JsonObject
+    from ktrainer.kube.meta import ObjectMeta
     from ktrainer.runtime.blueprint import Blueprint
+
+ACCESS: Final = (Access(CONFIG_MAPS, ("get",)), Access(NAMESPACES, ("get",)))
 
 _REF: Final = Path("spec.runtimeRef")
 _KEPT: Final = 256
@@ -35,12 +40,13 @@ class Source:
         self._known: dict[str, tuple[Blueprint, str]] = {}
         """Runtimes and the texts of their snapshots, by version or digest; the latest used is the last."""
 
-    async def resolve(self, trainjob: TrainJob) -> tuple[Blueprint, str, bool]:
+    async def resolve(self, trainjob: TrainJob, *, is_new: bool = False) -> tuple[Blueprint, str, bool]:
         """The runtime that a TrainJob goes by, the text of its snapshot, and whether that has yet to be written.
 
-        Raises SnapshotInvalid, RuntimeNotFound, and Rejected where the runtime is malformed.
+        A snapshot of a TrainJob that `is_new` is looked for in the caches only. Raises SnapshotInvalid,
+        RuntimeNotFound, and Rejected where the runtime is malformed.
         """
-        kept = await self.kept(trainjob)
+        kept = await self.kept(trainjob, live=not is_new)
         if kept is not None:
             return *kept, False
         value = await self.fetch(trainjob)
@@ -48,11 +54,14 @@ class Source:
             raise RuntimeNotFound(self._resource.kind, trainjob.spec.runtime_ref.name)
         return *self._version(value), True
 
-    async def kept(self, trainjob: TrainJob) -> tuple[Blueprint, str] | None:
+    async def kept(self, trainjob: TrainJob, *, live: bool = True) -> tuple[Blueprint, str] | None:
         """The runtime in a TrainJob's snapshot, and the snapshot's text; none where there is no snapshot."""
         meta = trainjob.metadata
-        # One that the original wrote has no label, and is in no cache.
-        config_map = await find(self._reader, CONFIG_MAPS, meta.namespace, snapshot.snapshot_name_of(meta.name))
+        name = snapshot.snapshot_name_of(meta.name)
+        config_map = await self._reader.fetch(CONFIG_MAPS, meta.namespace, name)
+        if config_map is None and live:
+            # One that the original wrote has no label, and is in no cache.
+            config_map = await self._reader.fetch(CONFIG_MAPS, meta.namespace, name, live=True)
         if config_map is None:
             return None
         text = snapshot.content_of(config_map, trainjob)
@@ -60,6 +69,29 @@ class Source:
         known = self._recall(digest) or self._remember(digest, snapshot.parse_snapshot(text), text)
         snapshot.check_reference(known[0], trainjob)
         return known
+
+    async def kept_policy(self, meta: ObjectMeta, digest: str) -> RunPolicy:
+        """The defaults for deadline and time to live in the snapshot of this digest; none where no cache has it."""
+        if known := self._recall(digest):
+            return known[0].run_policy
+        config_map = await self._reader.fetch(CONFIG_MAPS, meta.namespace, snapshot.snapshot_name_of(meta.name))
+        text = ((config_map or {}).get("data") or {}).get(snapshot.KEY)
+        if not text or snapshot.digest_of(text) != digest:
+            return RunPolicy()
+        try:
+            return self._remember(digest, snapshot.parse_snapshot(text), text)[0].run_policy
+        except SnapshotInvalid:
+            return RunPolicy()
+
+    async def known_policy(self, trainjob: TrainJob) -> RunPolicy:
+        """The same without a snapshot that can be used: as it was, where that is remembered, or as the runtime is."""
+        if known := self._recall(trainjob.status.runtime_digest or ""):
+            return known[0].run_policy
+        value = await self.fetch(trainjob)
+        try:
+            return self._version(value)[0].run_policy if value else RunPolicy()
+        except Rejected:
+            return RunPolicy()
 
     async def fetch(self, trainjob: TrainJob, *, live: bool = False) -> JsonObject | None:
         """The runtime that a TrainJob refers to; the API server is asked if no cache has it."""

@@ -32,16 +32,20 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "object": (dict,),
     "int-or-string": (int, str),
 }
+_EMPTY: Final = frozenset({"meta.v1.ObjectMeta", "core.v1.ResourceRequirements"})
+"""Objects that say nothing where nothing is in them; of others, such as emptyDir, it matters that they are there."""
+_INT32: Final = range(-(2**31), 2**31)
 _INT64: Final = range(-(2**63), 2**63)
 
 
-def settle(value: JsonObject, type_name: str, path: Path, unknown: list[str] | None = None) -> ErrorList:
+def settle(value: JsonObject, type_name: str, path: Path) -> ErrorList:
     """Check an object of a type and spell its quantities canonically, in place; return what does not fit.
 
-    Zero values that mean nothing are left out, see `zerovalues`. Fields that the facts do not know stay, and their
-    paths are added to `unknown`.
+    Zero values that mean nothing are left out, see `zerovalues`, and so are null and empty lists and maps: once such a
+    one had something in it, a server-side apply that empties it makes it null, which a CRD refuses. Fields that the
+    facts do not know stay: see `pruning`.
     """
-    check = _Check(path, unknown)
+    check = _Check(path)
     check.object(value, type_name, None)
     return check.errors
 
@@ -60,26 +64,35 @@ def _steps_of(type_name: str) -> dict[str, _Step]:
     return {key: simple.get(shape.type, shape) for key, shape in jobset_facts().type_of(type_name).fields.items()}
 
 
+def _is_nothing(item: object, step: _Step) -> bool:
+    """Whether a value that is null, zero or empty says no more than its absence, whatever the field."""
+    if item is None:
+        return True
+    return isinstance(step, Shape) and (step.type in ("array", "map") or step.ref in _EMPTY)
+
+
 class _Check:
-    def __init__(self, root: Path, unknown: list[str] | None) -> None:
+    def __init__(self, root: Path) -> None:
         self.errors: ErrorList = []
         self._root = root
-        self._unknown = unknown
         self._facts = jobset_facts()
 
     def object(self, value: JsonObject, type_name: str, place: _Place) -> None:
         steps = _steps_of(type_name)
+        required = self._facts.type_of(type_name).required
+        empty: list[str] = []
         for key, item in value.items():
             step = steps.get(key)
             if step is str or step is bool:
                 if item.__class__ is not step and item is not None:
                     self._wrong((place, key), item, "string" if step is str else "boolean")
-            elif step is None:
-                if self._unknown is not None:
-                    self._unknown.append(str(self._path((place, key))))
             elif item is not None and isinstance(step, Shape):
                 self._item(value, key, item, step, (place, key))
-        for key in self._facts.type_of(type_name).required:
+            if not item and step is not None and key not in required and _is_nothing(item, step):
+                empty.append(key)
+        for key in empty:
+            del value[key]
+        for key in required:
             if value.get(key) is None:
                 self.errors.append(fields.required(self._path((place, key))))
         if type_name in LEFT_OUT:
@@ -100,6 +113,8 @@ class _Check:
             self._quantity(owner, key, item, place)
         elif not self._fits(item, shape.type):
             self._wrong(place, item, shape.type)
+        elif item.__class__ is int:
+            self._check_range(item, shape, place)
         elif shape.items:
             for index, inner in enumerate(item):
                 self._item(item, index, inner, shape.items, (place, index))
@@ -112,7 +127,13 @@ class _Check:
             return True
         if isinstance(item, bool):
             return type_ == "boolean"
-        return isinstance(item, _TYPES[type_]) and (not isinstance(item, int) or item in _INT64)
+        return isinstance(item, _TYPES[type_])
+
+    def _check_range(self, item: int, shape: Shape, place: _Place) -> None:
+        allowed = _INT32 if shape.format == "int32" or shape.type == "int-or-string" else _INT64
+        if item not in allowed:
+            bound = f"less than or equal to {allowed[-1]}" if item > 0 else f"greater than or equal to {allowed[0]}"
+            self.errors.append(fields.invalid(self._path(place), item, f"must be {bound}"))
 
     def _quantity(self, owner: Any, key: Any, item: Any, place: _Place) -> None:
         if not isinstance(item, str | int | float):

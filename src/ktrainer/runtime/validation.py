@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import orjson
+
 from ktrainer.api.labels import ANCESTOR, Ancestor
+from ktrainer.framework.findings import Findings
 from ktrainer.framework.podset import NODE
 from ktrainer.kube import fields
 from ktrainer.kube.fields import Path
 from ktrainer.kube.jsonvalue import copy_of
-from ktrainer.runtime.blueprint import TEMPLATE
+from ktrainer.runtime.blueprint import TEMPLATE, read_blueprint
 from ktrainer.runtime.jobsetfacts import RESOURCES
+from ktrainer.runtime.rules import validate_rules
 from ktrainer.runtime.structure import settle
 
 if TYPE_CHECKING:
@@ -32,7 +36,7 @@ _INITIALIZER: Final = Path("spec.initializer")
 
 
 def validate_parts(trainjob: TrainJob) -> ErrorList:
-    """Check the parts of a TrainJob that stay plain JSON, and the number of processes.
+    """Check the parts of a TrainJob that stay plain JSON.
 
     With errors here the plugins cannot be asked: they take these parts for granted.
     """
@@ -41,14 +45,17 @@ def validate_parts(trainjob: TrainJob) -> ErrorList:
         for position, entry in enumerate(env):
             errors += settle(copy_of(entry), "core.v1.EnvVar", path.index(position))
     trainer = trainjob.spec.trainer
-    if trainer is None:
-        return errors
-    if trainer.resources_per_node:
+    if trainer and trainer.resources_per_node:
         errors += settle(copy_of(trainer.resources_per_node), RESOURCES, _TRAINER.child("resourcesPerNode"))
-    processes = trainer.num_proc_per_node
-    if isinstance(processes, int) and processes < 1:
-        errors.append(fields.invalid(_TRAINER.child("numProcPerNode"), processes, "must be at least 1"))
     return errors
+
+
+def validate_processes(trainjob: TrainJob) -> ErrorList:
+    """Refuse a number of processes that no framework can start."""
+    processes = trainjob.spec.trainer.num_proc_per_node if trainjob.spec.trainer else None
+    if isinstance(processes, int) and processes < 1:
+        return [fields.invalid(_TRAINER.child("numProcPerNode"), processes, "must be at least 1")]
+    return []
 
 
 def _environments(trainjob: TrainJob) -> Iterator[tuple[Path, list[JsonObject]]]:
@@ -61,7 +68,18 @@ def _environments(trainjob: TrainJob) -> Iterator[tuple[Path, list[JsonObject]]]
         yield _INITIALIZER.child("model", "env"), spec.initializer.model.env
 
 
-def validate_jobs(template: JsonObject) -> ErrorList:
+def validate_runtime(kind: str, value: JsonObject) -> Findings:
+    """All that is wrong with a runtime of one of the two kinds. Nothing of `value` is changed."""
+    blueprint = read_blueprint(kind, value)
+    if isinstance(blueprint, list):
+        return Findings(blueprint)
+    warnings = [f"the {kind} is deprecated, and will be removed"] if blueprint.is_deprecated else []
+    # As it was given: the blueprint leaves out zeros, such as that of replicas.
+    template = orjson.loads(blueprint.spec).get("template") or {}
+    return Findings([*validate_rules(value), *_validate_jobs(template.get("spec") or {})], warnings)
+
+
+def _validate_jobs(template: JsonObject) -> ErrorList:
     """Check the replicated jobs of a runtime whose part in training is known."""
     errors: ErrorList = []
     for index, job in enumerate(template.get("replicatedJobs") or ()):

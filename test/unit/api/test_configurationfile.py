@@ -47,7 +47,7 @@ statusServer:
 """
 
 
-GATES = '"TrainJobStatus", "RuntimeInUseProtection", "AllAlpha", "AllBeta"'
+GATES = '"TrainJobStatus", "RuntimeInUseProtection", "ConditionsWhileRunning", "AllAlpha", "AllBeta"'
 
 
 def accepted(text: str) -> Configuration:
@@ -124,6 +124,13 @@ def test_what_the_original_accepts_should_be_accepted(text: str) -> None:
     assert configuration.leader_election.resource_name == "trainer.kubeflow.org"
 
 
+def test_a_rate_of_zero_should_be_that_of_the_originals_client() -> None:
+    zero = "{qps: 0, burst: 0}"
+    configuration = accepted(f"clientConnection: {zero}\nstatusServer: {zero}")
+    for section in (configuration.client_connection, configuration.status_server):
+        assert (section.qps, section.burst) == (5, 10)
+
+
 @pytest.mark.parametrize(
     ("text", "errors"),
     [
@@ -132,6 +139,18 @@ def test_what_the_original_accepts_should_be_accepted(text: str) -> None:
         ("webhook: {cert_dir: a}", ["webhook.cert_dir: Forbidden: unknown field"]),
         ("webhook: {port: 0}", ["webhook.port: Invalid value: 0: must be greater than or equal to 1"]),
         ("webhook: {port: 65536}", ["webhook.port: Invalid value: 65536: must be less than or equal to 65535"]),
+        (
+            "metrics: {secureServing: false, auth: {enabled: true}}",
+            ['metrics.auth.enabled: Invalid value: "true": needs secureServing, lest tokens go in plain text'],
+        ),
+        (
+            "health: {readinessEndpointName: a/b}",
+            ['health.readinessEndpointName: Invalid value: "a/b": must be one part of a path, such as readyz'],
+        ),
+        (
+            "health: {readinessEndpointName: /healthz}",
+            ['health.livenessEndpointName: Duplicate value: "healthz"'],
+        ),
         ("statusServer: {port: '1'}", ['statusServer.port: Invalid value: "1": must be of type integer']),
         (
             "clientConnection: {qps: -1}",

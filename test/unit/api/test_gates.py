@@ -18,9 +18,15 @@ def test_the_last_setting_should_win() -> None:
 
 
 def test_a_group_should_move_the_gates_that_nobody_names() -> None:
-    assert open_gates({"AllAlpha": True}) == set(Gate)
+    assert open_gates({"AllAlpha": True}) == {Gate.TRAINJOB_STATUS, Gate.RUNTIME_IN_USE_PROTECTION}
     assert open_gates({"AllBeta": False}) == set()
     assert open_gates({"AllAlpha": True, "TrainJobStatus": False}) == {Gate.RUNTIME_IN_USE_PROTECTION}
+
+
+def test_a_matter_of_choice_should_be_chosen_by_its_own_name() -> None:
+    gate = Gate.CONDITIONS_WHILE_RUNNING
+    assert gate not in open_gates({"AllAlpha": True, "AllBeta": True})
+    assert gate in open_gates({gate: True, "AllAlpha": False, "AllBeta": False})
 
 
 @pytest.mark.parametrize(
@@ -48,5 +54,5 @@ def test_an_unknown_gate_should_be_refused_by_name() -> None:
     (error,) = validate_gates(Path("featureGates"), {"AllAlpha": True, "Warp": True})
     assert str(error) == (
         'featureGates: Unsupported value: "Warp": supported values: '
-        '"TrainJobStatus", "RuntimeInUseProtection", "AllAlpha", "AllBeta"'
+        '"TrainJobStatus", "RuntimeInUseProtection", "ConditionsWhileRunning", "AllAlpha", "AllBeta"'
     )

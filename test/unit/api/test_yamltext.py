@@ -57,14 +57,24 @@ def test_yaml_should_be_what_json_can_say(text: str, value: object) -> None:
         ("{null: 2}", "a key must be a string"),
         ("0x_", "invalid literal"),
         ("1" * 5000, "digits"),
+        ("a: 18446744073709551616", "an integer must fit into 64 bits.*line 1"),
+        ("-9223372036854775809", "64 bits"),
+        ("1e400", "too large"),
         ("a: &a [*a]", "recursive"),
         ("a: &a {b: *a}", "recursive"),
         ("&a [*a]", "recursive"),
+        ("[" * 150 + "]" * 150, "nested more than 100 levels deep"),
+        ("a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)), "values"),
         ("a: [", "did not find expected node content"),
         ("!!python/object:os.system {}", "could not determine a constructor"),
         ("!!timestamp 2026-01-02", "could not determine a constructor"),
-        ("[" * 10000, "."),
+        ("[" * 10000, "nested more than 100 levels deep"),
         ("\x00", "."),
+        ('{"a": 1, "a": 2}', "duplicate key"),
+        ('{"a": {"b": 1, "b": 2}}', "duplicate key"),
+        ('{"a": 18446744073709551616}', "out of range"),
+        ('{"a": "\\ud800"}', "surrogate"),
+        ('{"a": "\\ud83d\\ude00", "b": [}', "."),
     ],
 )
 def test_anything_else_should_be_refused_with_its_place(text: str, reason: str) -> None:
@@ -76,6 +86,29 @@ def test_a_stream_should_give_its_documents() -> None:
     assert list(parse_documents("a: 1\n---\n---\n- 2\n")) == [{"a": 1}, None, [2]]
     assert list(parse_documents("")) == []
     assert list(parse_documents("# nothing\n")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "documents"),
+    [
+        pytest.param('{"a": "\\ud83d\\ude00"}', [{"a": "\U0001f600"}], id="a character in two halves"),
+        pytest.param('{"a":1}{"b":2}\n\n{"c":3}\n', [{"a": 1}, {"b": 2}, {"c": 3}], id="no lines between"),
+        pytest.param(
+            '# c\n---\n{"a":1}\n---\nb: 2\n---\n---\n{c: 3}', [{"a": 1}, {"b": 2}, None, {"c": 3}], id="mixed"
+        ),
+        pytest.param('--- {"a":1}\n--- {b: 2}\n', [{"a": 1}, {"b": 2}], id="on the line of the mark"),
+        pytest.param('%YAML 1.1\n---\n{"a":1}\n...\n', [{"a": 1}], id="with directives"),
+        pytest.param('{"a":1,} # YAML all the same', [{"a": 1}], id="nearly JSON"),
+        pytest.param("a: |\n  ---\n---\n[1]", [{"a": "---\n"}, [1]], id="a mark in a text"),
+    ],
+)
+def test_documents_of_json_should_be_read_as_such(text: str, documents: list[Any]) -> None:
+    assert list(parse_documents(text)) == documents
+
+
+def test_an_error_after_json_should_be_told_by_its_line_in_the_whole() -> None:
+    with pytest.raises(YamlError, match="line 5"):
+        list(parse_documents('{"a": 1}\n---\nb: 1\n...\nc: ]\n'))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +128,8 @@ def test_a_document_should_be_readable() -> None:
 
 LOOK_ALIKES = st.from_regex(r"[-+.0-9eExXobn_:yYtTfFaAsSuUlLrR~<=\n]{1,6}", fullmatch=True)
 TEXTS = st.text() | LOOK_ALIKES
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
+INTEGERS = st.integers(-(2**63), 2**64 - 1)
+SCALARS = st.none() | st.booleans() | INTEGERS | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
 JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=6)
 
 

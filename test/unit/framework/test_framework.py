@@ -11,6 +11,7 @@ from ktrainer.framework.errors import EnvConflict, PluginError, RegistryError
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.framework import Framework
 from ktrainer.framework.info import Info
+from ktrainer.framework.observer import Record
 from ktrainer.framework.plugin import (
     ComponentBuilderPlugin,
     CustomValidationPlugin,
@@ -174,7 +175,7 @@ POINTS: dict[str, tuple[type[Any], ...]] = {
     "flux": (CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin, WatchExtensionPlugin),
     "coscheduling": (EnforcePodGroupPolicyPlugin, ComponentBuilderPlugin, WatchExtensionPlugin),
     "volcano": (CustomValidationPlugin, EnforcePodGroupPolicyPlugin, ComponentBuilderPlugin, WatchExtensionPlugin),
-    "trainjobstatus": (EnforceMLPolicyPlugin, ComponentBuilderPlugin),
+    "trainjobstatus": (EnforceMLPolicyPlugin, ComponentBuilderPlugin, WatchExtensionPlugin),
     "jobset": (CustomValidationPlugin, EnforcePodSpecPlugin, PreComponentBuilderPlugin, ComponentBuilderPlugin,
                TrainJobStatusPlugin, WatchExtensionPlugin),
 }  # fmt: skip
@@ -189,3 +190,56 @@ def test_a_plugin_should_implement_its_points_and_no_others(name: str) -> None:
     every = set(Plugin.__subclasses__())
     plugin = REGISTRY[name](dependencies())
     assert {point for point in every if isinstance(plugin, point)} == set(POINTS[name])
+
+
+class Witness:
+    """Notes which records there are, and what is recorded."""
+
+    def __init__(self) -> None:
+        self.series: list[tuple[str, str]] = []
+        self.runs: list[tuple[str, str, bool]] = []
+
+    def record_of(self, plugin: str, point: str) -> Record:
+        self.series.append((plugin, point))
+
+        def record(seconds: float, has_failed: bool) -> None:
+            assert 0 <= seconds < 60
+            self.runs.append((plugin, point, has_failed))
+
+        return record
+
+
+def pass_through(framework: Framework, info: Info, job: TrainJob) -> None:
+    run_now(framework.validate(info, None, job))
+    framework.enforce(info, job)
+    run_now(framework.build(info, job))
+
+
+def test_an_observer_should_know_all_plugins_and_points_before_they_run() -> None:
+    witness = Witness()
+    Framework({"a": Tracer("a", []), "status": Status()}, witness)
+    assert sorted(witness.series) == sorted(
+        [("a", point) for point in ("validate", *PHASES, "build")] + [("status", "status")]
+    )
+    assert witness.runs == []
+
+
+def test_an_observer_should_hear_of_every_run() -> None:
+    witness, info, job = Witness(), info_of(), trainjob()
+    framework = Framework({"a": Tracer("a", []), "status": Status()}, witness)
+    pass_through(framework, info, job)
+    run_now(framework.status(job))
+    assert witness.runs == [
+        *(("a", point, False) for point in ("validate", *PHASES, "build")),
+        ("status", "status", False),
+    ]
+
+
+@pytest.mark.parametrize("point", ["validate", "pre_build", "build"])
+def test_an_observer_should_hear_of_failures(point: str) -> None:
+    witness, info, job = Witness(), info_of(), trainjob()
+    framework = Framework({"a": Tracer("a", [], fails_at=point), "status": Status()}, witness)
+    with pytest.raises(PluginError, match=f"plugin a: {point}: no luck"):
+        pass_through(framework, info, job)
+    assert witness.runs[-1] == ("a", point, True)
+    assert not any(has_failed for _, _, has_failed in witness.runs[:-1])

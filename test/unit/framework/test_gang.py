@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from ktrainer.framework.gang import gang_of, member_count_of, resources_of
+from ktrainer.framework.gang import gang_of, gang_spec_of
 from support.training import container, info_of, job, runtime, trainjob
 
 COMPLETE = {"status": "Complete"}
@@ -56,6 +56,9 @@ def test_members_and_resources_should_count_pods_but_not_replicas() -> None:
     aux = job("aux", None, container("a", resources=wants), replicas=3)
     node = job("node", "trainer", container(resources=wants))
     info = info_of(runtime(aux, node, mlPolicy={"numNodes": 3}), trainjob(trainer={}))
-    gang = gang_of(info)
-    assert member_count_of(gang) == 4
-    assert resources_of(gang) == {"cpu": "6", "memory": "4Gi"}
+    assert gang_spec_of(gang_of(info)) == {"minMember": 4, "minResources": {"cpu": "6", "memory": "4Gi"}}
+
+
+def test_a_gang_that_asks_for_nothing_should_say_so_as_in_the_original() -> None:
+    info = info_of(runtime(job("node", "trainer", container())))
+    assert gang_spec_of(gang_of(info)) == {"minMember": 1, "minResources": {}}

@@ -3,7 +3,7 @@ from typing import Any
 from ktrainer.api.resources import COSCHEDULING_POD_GROUPS
 from ktrainer.app.documents import run_now
 from ktrainer.plugins.coscheduling import Coscheduling
-from support.training import UID, container, dependencies, info_of, initializer, job, runtime, trainjob
+from support.training import UID, container, dependencies, info_of, initializer, job, owned, runtime, trainjob
 
 GANG: dict[str, Any] = {"podGroupPolicy": {"coscheduling": {}}, "mlPolicy": {"numNodes": 2}}
 NODE = job("node", "trainer", container(resources={"requests": {"cpu": "500m", "memory": "1Gi"}}))
@@ -54,7 +54,7 @@ def test_an_initializer_that_is_waited_for_should_not_be_counted() -> None:
 
 
 def test_a_group_that_is_there_should_change_only_while_suspended() -> None:
-    plugin, info = Coscheduling(dependencies(GROUP)), info_of(runtime(**GANG))
+    plugin, info = Coscheduling(dependencies(owned(GROUP))), info_of(runtime(**GANG))
     assert run_now(plugin.build(info, trainjob())) == []
     assert len(run_now(plugin.build(info, trainjob(suspend=True)))) == 1
 

@@ -2,7 +2,10 @@ import base64
 
 import pytest
 
+from ktrainer.api.resources import SECRETS
 from ktrainer.app.documents import run_now
+from ktrainer.framework.watch import Concerns
+from ktrainer.kube.identity import ObjectKey
 from ktrainer.plugins.trainjobstatus import TrainJobStatus
 from support.training import container, dependencies, env_of, info_of, job, runtime, trainjob
 
@@ -49,6 +52,20 @@ def test_the_certificate_should_be_copied_for_the_pods() -> None:
     (component,) = run_now(TrainJobStatus(dependencies(SECRET)).build(info_of(), trainjob()))
     assert component.name == "demo-tls-config"
     assert component.body["data"] == {"ca.crt": "-----BEGIN CERTIFICATE-----\n"}
+
+
+@pytest.mark.parametrize("current", ["new\n", "new"])
+def test_after_a_rotation_the_former_certificates_should_be_trusted_too(current: str) -> None:
+    data = {"ca.crt": current, "ca-prev.crt": "old\n", "ca.key": "key", "tls.crt": "serving", "tls.key": "key"}
+    secret = {**SECRET, "data": {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}}
+    (component,) = run_now(TrainJobStatus(dependencies(secret)).build(info_of(), trainjob()))
+    assert component.body["data"] == {"ca.crt": "new\nold\n"}
+
+
+def test_a_rotation_should_concern_all_that_have_not_finished() -> None:
+    (watch,) = TrainJobStatus(dependencies()).watches()
+    assert (watch.resource, watch.concerns) == (SECRETS, Concerns.UNFINISHED)
+    assert watch.key == ObjectKey("kubeflow-system", "kubeflow-trainer-webhook-cert")
 
 
 @pytest.mark.parametrize("objects", [[], [{**SECRET, "data": {}}], [{**SECRET, "data": {"ca.crt": ""}}]])

@@ -12,6 +12,7 @@ from support.training import (
     info_of,
     initializer,
     job,
+    owned,
     runtime,
     trainjob,
 )
@@ -70,10 +71,24 @@ def test_the_priority_of_a_job_outside_the_gang_should_not_count() -> None:
     assert component.body["spec"]["priorityClassName"] == "high"
 
 
+def test_the_gang_of_mpi_should_be_judged_by_its_nodes() -> None:
+    launcher = {**of_class("launcher", "low"), "dependsOn": [{"name": "node", "status": "Ready"}]}
+    launcher["template"]["metadata"] = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
+    del launcher["template"]["spec"]["template"]["spec"]["schedulerName"]
+    low = {**HIGH, "metadata": {"name": "low"}}
+    value = runtime(launcher, of_class("node", "high"), podGroupPolicy={"volcano": {}}, mlPolicy={"mpi": {}})
+    findings = findings_of(Volcano(dependencies(HIGH, low)), info_of(value), trainjob())
+    assert (findings.errors, findings.warnings) == ([], []), "the launcher starts later, and is in no gang"
+
+
 def test_a_group_that_is_there_should_change_only_while_suspended() -> None:
-    plugin, info = Volcano(dependencies(GROUP)), info_of(gang())
+    plugin, info = Volcano(dependencies(owned(GROUP))), info_of(gang())
     assert run_now(plugin.build(info, trainjob())) == []
     assert len(run_now(plugin.build(info, trainjob(suspend=True)))) == 1
+
+
+def test_a_group_of_somebody_else_should_not_pass_for_ours() -> None:
+    assert len(run_now(Volcano(dependencies(GROUP)).build(info_of(gang()), trainjob()))) == 1
 
 
 def test_other_runtimes_should_be_left_alone() -> None:

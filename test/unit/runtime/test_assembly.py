@@ -37,6 +37,19 @@ def test_the_trainers_pods_should_be_counted(policy: Any, of_job: int | None, co
     assert info.pod_sets[0].count == count
 
 
+@pytest.mark.parametrize(
+    ("jobs", "sized"),
+    [
+        pytest.param([job("launcher"), job("node", None)], "node", id="the nodes"),
+        pytest.param([job("launcher")], "launcher", id="the trainer where there are none"),
+        pytest.param([job("launcher", None)], None, id="nothing"),
+    ],
+)
+def test_under_mpi_the_nodes_should_be_what_is_sized(jobs: list[dict[str, Any]], sized: str | None) -> None:
+    found = info_of(runtime(*jobs, mlPolicy={"mpi": {}})).sized
+    assert (found.name if found else None) == sized
+
+
 def test_of_several_trainers_the_first_should_follow_the_trainjob() -> None:
     info = info_of(runtime(job("a"), job("b"), mlPolicy={"numNodes": 2}), trainjob(trainer={"numNodes": 3}))
     assert [pods.count for pods in info.pod_sets] == [3, 2]
@@ -75,6 +88,27 @@ def test_overrides_should_be_merged_in_order_and_patches_after_them() -> None:
     assert node.pod_spec["nodeSelector"] == {"a": "0", "b": "1", "c": "2", "d": "3"}
     assert node.pod_template["metadata"]["labels"] == {"l": "2", "m": "3"}
     assert aux.pod_spec["nodeSelector"] == {"b": "1", "c": "1"}
+
+
+def test_overrides_should_bring_labels_and_annotations_to_the_pods_and_no_other_metadata() -> None:
+    metadata = {"labels": {"l": "1"}, "name": "n", "namespace": "other", "finalizers": ["a.io/b"]}
+    for given, wanted in ((metadata, {"labels": {"l": "1"}}), ({"name": "n"}, None)):
+        changed = trainjob(podTemplateOverrides=[{"targetJobs": [{"name": "node"}], "metadata": given}])
+        assert info_of(runtime(), changed).pod_sets[0].pod_template.get("metadata") == wanted
+
+
+def test_what_is_empty_in_a_change_should_not_clear_what_the_runtime_says() -> None:
+    side = container("side", env=[{"name": "K", "value": "0"}])
+    pod = {"tolerations": [{"key": "a"}], "serviceAccountName": "robot"}
+    spec = {"tolerations": [], "containers": [{"name": "side", "env": [{"name": "K", "value": ""}]}]}
+    for wanted in (
+        trainjob(podTemplateOverrides=[{"targetJobs": [{"name": "node"}], "spec": spec}]),
+        trainjob(runtimePatches=[patch("a.io/b", change("node", spec))]),
+    ):
+        pods = info_of(runtime(job("node", "trainer", container(), side, pod=pod)), wanted).pod_sets[0]
+        assert pods.pod_spec["tolerations"] == [{"key": "a"}]
+        assert env_of(pods.container("side")) == {"K": "0"}
+        assert pods.pod_spec["serviceAccountName"] == "robot"
 
 
 def test_lists_should_merge_as_kubernetes_merges_them() -> None:

@@ -63,7 +63,7 @@ def test_a_job_without_a_whole_pod_template_should_be_refused(broken: str) -> No
             template["spec"]["template"] = {}
             wanted = "spec.template.spec.replicatedJobs[0].template.spec.template: Required value"
         case "template.spec":
-            template["spec"]["template"] = {"metadata": {}}
+            template["spec"]["template"] = {"metadata": {"labels": {"a": "b"}}}
             wanted = "spec.template.spec.replicatedJobs[0].template.spec.template.spec: Required value"
         case _:
             template["spec"]["template"]["spec"]["containers"] = []

@@ -3,42 +3,23 @@ from typing import Any
 import pytest
 
 from ktrainer.api.trainjob import TrainJob
-from ktrainer.app.documents import Document, DocumentReader, run_now
-from ktrainer.app.keys import show_curve_keys, show_ssh_keys
+from ktrainer.app.documents import run_now
 from ktrainer.app.training import build_training
 from ktrainer.framework.component import Write
-from ktrainer.framework.dependencies import Dependencies
 from ktrainer.framework.findings import Findings
-from ktrainer.kube.identity import Resource
 from ktrainer.kube.jsonvalue import copy_of
 from ktrainer.runtime.errors import Rejected, RuntimeNotFound, SnapshotInvalid
 from ktrainer.runtime.plan import Plan
 from ktrainer.runtime.runtime import Runtime
+from support.laggingcluster import Cluster
 from support.training import as_trainjob, initializer, job, runtime, trainjob, trainjob_json
 
 J = dict[str, Any]
 TORCH = runtime(mlPolicy={"numNodes": 2, "torch": {}})
 
 
-class Cluster:
-    """A cluster whose caches lag behind: what `cached` has is seen unless the reader asks for the live state."""
-
-    def __init__(self, *live: J, cached: list[J] | None = None) -> None:
-        self._live = DocumentReader([Document("live", 1, each) for each in live], "team-a")
-        seen = list(live) if cached is None else cached
-        self._cached = DocumentReader([Document("cache", 1, each) for each in seen], "team-a")
-        self.live_reads: list[str] = []
-
-    async def fetch(self, resource: Resource, namespace: str, name: str, *, live: bool = False) -> J | None:
-        if live:
-            self.live_reads.append(f"{resource.kind}/{name}")
-            return await self._live.fetch(resource, namespace, name)
-        return await self._cached.fetch(resource, namespace, name)
-
-
 def runtime_of(cluster: Cluster, wanted: TrainJob) -> Runtime:
-    given = Dependencies(reader=cluster, make_ssh_keys=show_ssh_keys, make_curve_keys=show_curve_keys)
-    return build_training(given).of(wanted.spec.runtime_ref)
+    return build_training(cluster.dependencies).of(wanted.spec.runtime_ref)
 
 
 def plan(cluster: Cluster, wanted: TrainJob) -> Plan:
@@ -156,6 +137,17 @@ def test_all_findings_should_come_at_once() -> None:
     )
     paths = [str(error.path) for error in judge(Cluster(TORCH), wanted).errors]
     assert paths == ["spec.podTemplateOverrides", "spec.trainer.env", "spec.runtimeRef", "spec.runtimePatches.manager"]
+
+
+def test_too_few_processes_should_be_told_with_the_other_findings() -> None:
+    wanted = trainjob(
+        trainer={"numProcPerNode": 0, "env": [{"name": "PET_NNODES", "value": "1"}]},
+        runtimePatches=[{"manager": "nodomain"}],
+    )
+    paths = [str(error.path) for error in judge(Cluster(TORCH), wanted).errors]
+    assert paths == ["spec.trainer.numProcPerNode", "spec.trainer.env", "spec.runtimePatches.manager"]
+    with pytest.raises(Rejected):
+        plan(Cluster(TORCH), wanted)
 
 
 def test_parts_that_plugins_cannot_read_should_be_told_first() -> None:

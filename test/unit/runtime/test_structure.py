@@ -69,8 +69,23 @@ def test_quantities_should_be_found_wherever_they_are() -> None:
         pytest.param(
             {**pod(), "terminationGracePeriodSeconds": 2**70},
             "terminationGracePeriodSeconds",
-            "must be of type integer",
+            "must be less than or equal to 9223372036854775807",
             id="too great",
+        ),
+        pytest.param(
+            {**pod(), "priority": 2**31}, "priority", "must be less than or equal to 2147483647", id="32 bits"
+        ),
+        pytest.param(
+            {**pod(), "priority": -(2**31) - 1},
+            "priority",
+            "must be greater than or equal to -2147483648",
+            id="too small",
+        ),
+        pytest.param(
+            pod(livenessProbe={"httpGet": {"port": 2**31}}),
+            "containers[0].livenessProbe.httpGet.port",
+            "must be less than or equal to 2147483647",
+            id="integer or string of 32 bits",
         ),
         pytest.param(
             pod(livenessProbe={"httpGet": {"port": []}}),
@@ -102,12 +117,14 @@ def test_all_errors_should_be_found_at_once() -> None:
     assert len(errors({"containers": [{"image": 1}, {"name": 2}], "hostname": 3})) == 4
 
 
-def test_unknown_fields_should_stay_and_be_told() -> None:
+def test_integers_should_be_as_great_as_they_may_be() -> None:
+    value = {**pod(), "priority": 2**31 - 1, "terminationGracePeriodSeconds": 2**63 - 1}
+    assert settled(dict(value)) == value
+
+
+def test_unknown_fields_should_stay() -> None:
     value = {**pod(imagge="x"), "future": {"a": 1}}
-    unknown: list[str] = []
-    assert settle(value, "core.v1.PodSpec", Path("spec"), unknown) == []
-    assert sorted(unknown) == ["spec.containers[0].imagge", "spec.future"]
-    assert value["future"] == {"a": 1}
+    assert settled(value) == {**pod(imagge="x"), "future": {"a": 1}}
 
 
 @pytest.mark.parametrize(
@@ -126,10 +143,37 @@ def test_unknown_fields_should_stay_and_be_told() -> None:
             {"env": [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "r", "divisor": "0"}}}]},
             id="a divisor is written",
         ),
+        pytest.param({"env": [], "resources": {"limits": {}}, "securityContext": None}, {}, id="empty and null"),
+        pytest.param(
+            {"lifecycle": {"preStop": {"exec": {}}}},
+            {"lifecycle": {"preStop": {"exec": {}}}},
+            id="where empty differs from absent",
+        ),
     ],
 )
 def test_zero_values_that_mean_nothing_should_be_left_out(given: dict[str, Any], wanted: dict[str, Any]) -> None:
     assert settled(pod(**given)) == pod(**wanted)
+
+
+def test_a_list_that_must_be_there_should_stay_where_it_is_empty() -> None:
+    assert settled({"containers": [], "volumes": []}) == {"containers": []}
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ({"replicatedJobs": [{"name": "a", "template": {}, "replicas": 2**31}]}, "replicatedJobs[0].replicas"),
+        (
+            {"replicatedJobs": [{"name": "a", "template": {"spec": {"backoffLimit": 2**40, "template": {}}}}]},
+            "replicatedJobs[0].template.spec.backoffLimit",
+        ),
+        ({"ttlSecondsAfterFinished": 2**31}, "ttlSecondsAfterFinished"),
+        ({"failurePolicy": {"maxRestarts": 2**31}}, "failurePolicy.maxRestarts"),
+    ],
+)
+def test_numbers_of_a_jobset_should_fit_into_32_bits(value: dict[str, Any], path: str) -> None:
+    (found,) = errors(value, JOBSET_SPEC)
+    assert found.startswith(f"spec.{path}: Invalid value: ")
 
 
 def test_a_jobset_should_be_known_as_well() -> None:

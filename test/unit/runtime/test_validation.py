@@ -2,8 +2,15 @@ from typing import Any
 
 import pytest
 
-from ktrainer.runtime.validation import validate_jobs, validate_parts
+from ktrainer.api.labels import DEPRECATED, SUPPORT
+from ktrainer.framework.findings import Findings
+from ktrainer.kube.fields import ErrorList
+from ktrainer.runtime.validation import validate_parts, validate_processes, validate_runtime
 from support.training import container, job, runtime, trainjob
+
+
+def errors_of(spec: dict[str, Any]) -> ErrorList:
+    return [*validate_parts(trainjob(**spec)), *validate_processes(trainjob(**spec))]
 
 
 @pytest.mark.parametrize(
@@ -19,14 +26,14 @@ from support.training import container, job, runtime, trainjob
     ],
 )
 def test_parts_that_no_model_describes_should_be_checked(spec: dict[str, Any], path: str) -> None:
-    assert [str(error.path) for error in validate_parts(trainjob(**spec))] == [path]
+    assert [str(error.path) for error in errors_of(spec)] == [path]
 
 
 @pytest.mark.parametrize(
     "spec", [{}, {"trainer": {}}, {"trainer": {"numProcPerNode": 1}}, {"trainer": {"numProcPerNode": "auto"}}]
 )
 def test_what_is_right_should_pass(spec: dict[str, Any]) -> None:
-    assert validate_parts(trainjob(**spec)) == []
+    assert errors_of(spec) == []
 
 
 JOBS = "spec.template.spec.replicatedJobs[0]"
@@ -54,11 +61,30 @@ JOBS = "spec.template.spec.replicatedJobs[0]"
     ],
 )
 def test_jobs_of_a_known_ancestor_should_be_as_plugins_expect_them(made: dict[str, Any], paths: list[str]) -> None:
-    template = runtime(made)["spec"]["template"]["spec"]
-    assert [str(error.path) for error in validate_jobs(template)] == paths
+    findings = validate_runtime("ClusterTrainingRuntime", runtime(made))
+    assert [str(error.path) for error in findings.errors] == paths
 
 
 def test_absent_replicas_should_be_one() -> None:
     made = job()
     del made["replicas"]
-    assert validate_jobs({"replicatedJobs": [made]}) == []
+    assert validate_runtime("ClusterTrainingRuntime", runtime(made)) == Findings()
+
+
+def test_rules_of_the_crd_should_be_checked_with_the_jobs() -> None:
+    value = runtime(job("node", "trainer", replicas=2), template={"successPolicy": {"operator": "Some"}})
+    paths = [str(error.path) for error in validate_runtime("ClusterTrainingRuntime", value).errors]
+    assert paths == ["spec.template.spec.successPolicy.operator", f"{JOBS}.replicas"]
+
+
+def test_what_no_runtime_can_be_read_from_should_be_told_with_its_path() -> None:
+    broken = runtime(mlPolicy={"numNodes": 0})
+    errors = validate_runtime("ClusterTrainingRuntime", broken).errors
+    assert [str(error.path) for error in errors] == ["spec.mlPolicy.numNodes"]
+
+
+def test_a_deprecated_runtime_should_be_warned_of() -> None:
+    value = runtime()
+    value["metadata"]["labels"] = {SUPPORT: DEPRECATED}
+    findings = validate_runtime("ClusterTrainingRuntime", value)
+    assert (findings.errors, len(findings.warnings)) == ([], 1)

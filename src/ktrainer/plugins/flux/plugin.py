@@ -6,10 +6,11 @@ on the first, and derives the key from the TrainJob's uid, which everybody can r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from ktrainer.api.labels import TRAINJOB_NAME
 from ktrainer.api.resources import CONFIG_MAPS, SECRETS
-from ktrainer.framework.component import Component, Write, new_object
+from ktrainer.framework.component import Component, Write, is_made, new_object
 from ktrainer.framework.dependencies import find
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.plugin import (
@@ -22,6 +23,7 @@ from ktrainer.framework.podset import NODE
 from ktrainer.framework.resources import gpu_count_of
 from ktrainer.framework.watch import Watch
 from ktrainer.kube import fields
+from ktrainer.kube.access import Access
 from ktrainer.kube.fields import Path
 from ktrainer.plugins.flux import names
 from ktrainer.plugins.flux.scripts import Cluster, entrypoint_of, init_script_of
@@ -35,6 +37,12 @@ if TYPE_CHECKING:
     from ktrainer.framework.info import Info
     from ktrainer.framework.podset import PodSet
     from ktrainer.kube.jsonvalue import JsonObject
+
+ACCESS: Final = (
+    Access(CONFIG_MAPS, ("get", "list", "watch", "create", "patch")),
+    # Created once, and read live before that; never changed.
+    Access(SECRETS, ("get", "list", "watch", "create")),
+)
 
 
 class Flux(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin, WatchExtensionPlugin):
@@ -90,12 +98,16 @@ class Flux(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin
         policy, pods, meta = _policy(info), _pods(info), trainjob.metadata
         if policy is None or pods is None:
             return []
-        cluster = _cluster(info, trainjob, policy, pods)
-        config_map = new_object(CONFIG_MAPS, trainjob, names.config_map_name_of(meta.name))
-        config_map["data"] = {"entrypoint.sh": entrypoint_of(cluster), "init.sh": init_script_of(cluster)}
-        components = [Component(CONFIG_MAPS, config_map)]
+        components = []
+        name = names.config_map_name_of(meta.name)
+        present = await find(self._reader, CONFIG_MAPS, meta.namespace, name)
+        if trainjob.spec.suspend or not _is_of_original(present, trainjob):
+            cluster = _cluster(info, trainjob, policy, pods)
+            config_map = new_object(CONFIG_MAPS, trainjob, name)
+            config_map["data"] = {"entrypoint.sh": entrypoint_of(cluster), "init.sh": init_script_of(cluster)}
+            components.append(Component(CONFIG_MAPS, config_map))
         name = names.secret_name_of(meta.name)
-        if await find(self._reader, SECRETS, meta.namespace, name) is None:
+        if not is_made(await find(self._reader, SECRETS, meta.namespace, name), trainjob):
             secret = new_object(SECRETS, trainjob, name)
             secret["stringData"] = {names.CURVE_FILE: _certificate(meta.name, self._make_keys())}
             components.append(Component(SECRETS, secret, Write.CREATE))
@@ -123,6 +135,15 @@ def _program(info: Info) -> str:
     container = info.trainer_container
     of_runtime = (container.spec.get("command") if container else None) or []
     return " ".join([*(of_runtime if info.command is None else info.command), *(info.args or ())]).strip()
+
+
+def _is_of_original(present: JsonObject | None, trainjob: TrainJob) -> bool:
+    """Whether these are scripts of the original, which writes no label: the pods that run by them keep them."""
+    return present is not None and is_made(present, trainjob) and TRAINJOB_NAME not in _labels(present)
+
+
+def _labels(obj: JsonObject) -> JsonObject:
+    return obj["metadata"].get("labels") or {}
 
 
 def _settings(info: Info, trainjob: TrainJob) -> dict[str, str]:

@@ -1,23 +1,30 @@
 """What is written of a JobSet, given the one that is there.
 
 A JobSet whose pods run, or are still stopping, cannot change its pod templates. Of such a one only the labels,
-annotations, `suspend` and the counts of an elastic job are changed, by a patch; otherwise all of it is applied.
+annotations, `suspend` and the counts of an elastic job are changed, by a patch; otherwise all of it is applied. What
+may be refused, the counts, never goes together with what must not be.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import JOBSETS
 from ktrainer.framework.component import Component, Write, new_object
 from ktrainer.framework.nodes import node_bounds_of
 from ktrainer.kube.jsonvalue import are_same
 from ktrainer.kube.patches import merge_diff
+from ktrainer.plugins.jobset.difference import differences, told
+from ktrainer.plugins.jobset.held import fallback_of, holds_pods, refusal_told
 
 if TYPE_CHECKING:
     from ktrainer.api.trainjob import TrainJob
     from ktrainer.framework.info import Info
     from ktrainer.kube.jsonvalue import JsonObject
+
+WAITS: Final = "until the last pod of the JobSet has stopped, changes wait of"
+"""How we begin to tell of changes that wait."""
 
 
 def build_jobset(info: Info, trainjob: TrainJob) -> JsonObject:
@@ -33,10 +40,18 @@ def build_jobset(info: Info, trainjob: TrainJob) -> JsonObject:
 
 
 def decide_write(info: Info, trainjob: TrainJob, wanted: JsonObject, present: JsonObject | None) -> list[Component]:
-    """How to get from the JobSet that is there to the one that is wanted."""
-    if present is None or not _holds_pods(present):
+    """How to get from the JobSet that is there to the one that is wanted.
+
+    What is not written, though it is wanted, is noted in `info`.
+    """
+    if present is None:
         return [Component(JOBSETS, wanted)]
+    if not holds_pods(present):
+        # What one that goes refuses is told, and no matter once it is gone.
+        goes = "deletionTimestamp" in present["metadata"]
+        return [Component(JOBSETS, wanted, fallback=None if goes else partial(fallback_of, wanted))]
     changes = _changes(info, wanted, present)
+    _note_lacks(info, trainjob, wanted["spec"], present["spec"] | changes.get("spec", {}))
     if not changes:
         return []
     metadata = {"name": trainjob.metadata.name, "namespace": trainjob.metadata.namespace}
@@ -51,11 +66,6 @@ def decide_write(info: Info, trainjob: TrainJob, wanted: JsonObject, present: Js
     return [Component(JOBSETS, body, Write.PATCH)]
 
 
-def _holds_pods(jobset: JsonObject) -> bool:
-    jobs = (jobset.get("status") or {}).get("replicatedJobsStatus") or ()
-    return not jobset["spec"].get("suspend") or any(job.get("active") for job in jobs)
-
-
 def _changes(info: Info, wanted: JsonObject, present: JsonObject) -> JsonObject:
     changes: JsonObject = {}
     for field in ("labels", "annotations"):
@@ -63,13 +73,24 @@ def _changes(info: Info, wanted: JsonObject, present: JsonObject) -> JsonObject:
         # What others have put there stays.
         if difference := merge_diff(before, {**before, **wanted["metadata"].get(field, {})}):
             changes.setdefault("metadata", {})[field] = difference
-    spec: JsonObject = {}
+    is_held, shall_be_held = present["spec"].get("suspend", False), wanted["spec"]["suspend"]
     # The other way round waits until the last pod has stopped: changes of the pod templates may wait for that, too.
-    if wanted["spec"]["suspend"] and not present["spec"].get("suspend"):
-        spec["suspend"] = True
-    if node_bounds_of(info.ml_policy) and (jobs := _rescaled(info, present["spec"])) is not None:
-        spec["replicatedJobs"] = jobs
-    return {**changes, "spec": spec} if spec else changes
+    if shall_be_held and not is_held:
+        return {**changes, "spec": {"suspend": True}}
+    if changes or is_held or not node_bounds_of(info.ml_policy):
+        return changes
+    jobs = _rescaled(info, present["spec"])
+    return {"spec": {"replicatedJobs": jobs}} if jobs is not None else {}
+
+
+def _note_lacks(info: Info, trainjob: TrainJob, wanted: JsonObject, present: JsonObject) -> None:
+    """Note what a JobSet with pods will not be told of now."""
+    if not present.get("suspend"):
+        # To find other pods running than are wanted is no news; that they were asked to change, and did not, is.
+        before = refusal_told(trainjob.status)
+        info.refused = before if before and any(differences(present, wanted)) else ""
+    elif lacking := told(differences(present, wanted)):
+        info.waits_for = f"{WAITS} {lacking}"
 
 
 def _rescaled(info: Info, spec: JsonObject) -> list[JsonObject] | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.labels import Ancestor
 from ktrainer.api.resources import JOBSETS
+from ktrainer.framework.component import is_controlled
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.gang import gang_of
 from ktrainer.framework.plugin import (
@@ -17,6 +18,7 @@ from ktrainer.framework.plugin import (
     WatchExtensionPlugin,
 )
 from ktrainer.framework.watch import Watch
+from ktrainer.kube.access import Access
 from ktrainer.plugins.jobset import podspec, validation
 from ktrainer.plugins.jobset.build import build_jobset, decide_write
 from ktrainer.plugins.jobset.status import status_of
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from ktrainer.framework.dependencies import Dependencies
     from ktrainer.framework.info import Info
     from ktrainer.framework.workload import WorkloadStatus
+    from ktrainer.kube.jsonvalue import JsonObject
+
+ACCESS: Final = (Access(JOBSETS, ("list", "watch", "create", "patch")),)
 
 _ANCESTORS = frozenset(Ancestor)
 
@@ -73,15 +78,19 @@ class JobSet(
 
     async def build(self, info: Info, trainjob: TrainJob) -> list[Component]:
         """Build the JobSet, or what of it can change while its pods run."""
-        meta = trainjob.metadata
-        present = await self._reader.fetch(JOBSETS, meta.namespace, meta.name)
+        present = await self._fetch(trainjob)
         return decide_write(info, trainjob, build_jobset(info, trainjob), present)
 
     async def status(self, trainjob: TrainJob) -> WorkloadStatus | None:
         """How the JobSet is doing; none while there is none."""
+        jobset = await self._fetch(trainjob)
+        return status_of(jobset) if jobset else None
+
+    async def _fetch(self, trainjob: TrainJob) -> JsonObject | None:
+        """The TrainJob's own JobSet. One of somebody else is not ours to look at; whoever writes ours will meet it."""
         meta = trainjob.metadata
         jobset = await self._reader.fetch(JOBSETS, meta.namespace, meta.name)
-        return status_of(jobset) if jobset else None
+        return jobset if jobset and is_controlled(jobset, trainjob) else None
 
     def watches(self) -> Iterable[Watch]:
         """JobSets; those that no TrainJob owns are dropped on arrival."""

@@ -18,6 +18,7 @@ _COUNTS: Final = ("ready", "succeeded", "failed", "active", "suspended")
 def status_of(jobset: JsonObject) -> WorkloadStatus:
     """How a JobSet is doing; what it has not reported counts as zero."""
     status = jobset.get("status") or {}
+    conditions = [each for each in status.get("conditions") or () if each["status"] == TRUE]
     return WorkloadStatus(
         finished=tuple(
             Condition(
@@ -27,8 +28,8 @@ def status_of(jobset: JsonObject) -> WorkloadStatus:
                 message=condition.get("message", ""),
                 last_transition_time=condition.get("lastTransitionTime"),
             )
-            for condition in status.get("conditions") or ()
-            if condition["type"] in _TERMINAL and condition["status"] == TRUE
+            for condition in conditions
+            if condition["type"] in _TERMINAL
         ),
         jobs=tuple(
             JobStatus(name=job["name"], **{count: job.get(count, 0) for count in _COUNTS})
@@ -36,4 +37,5 @@ def status_of(jobset: JsonObject) -> WorkloadStatus:
         ),
         restarts=status.get("restarts", 0),
         replicas={job["name"]: job.get("replicas", 1) for job in jobset["spec"].get("replicatedJobs") or ()},
+        is_suspended=any(condition["type"] == "Suspended" for condition in conditions),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import CONFIG_MAPS, SECRETS
+from ktrainer.framework.component import is_made
 from ktrainer.framework.dependencies import find
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.plugin import (
@@ -20,8 +21,10 @@ from ktrainer.framework.podset import NODE
 from ktrainer.framework.resources import gpu_count_of
 from ktrainer.framework.watch import Watch
 from ktrainer.kube import fields
+from ktrainer.kube.access import Access
 from ktrainer.kube.fields import Path
 from ktrainer.plugins.mpi import objects
+from ktrainer.plugins.mpi.hostfile import problem_with, size_of
 from ktrainer.plugins.mpi.implementation import HOSTFILE_DIR, IMPLEMENTATIONS
 
 if TYPE_CHECKING:
@@ -34,6 +37,12 @@ if TYPE_CHECKING:
     from ktrainer.framework.info import Info
     from ktrainer.framework.podset import PodSet
     from ktrainer.kube.fields import ErrorList
+
+ACCESS: Final = (
+    Access(CONFIG_MAPS, ("list", "watch", "create", "patch")),
+    # Created once, and read live before that; never changed.
+    Access(SECRETS, ("get", "list", "watch", "create")),
+)
 
 LAUNCHER: Final = "launcher"
 
@@ -49,11 +58,13 @@ class Mpi(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin,
         self._make_keys = dependencies.make_ssh_keys
 
     async def validate(self, info: Info, old: TrainJob | None, new: TrainJob) -> Findings:
-        """Refuse jobs that the runtime lacks, words for numbers, and variables that are ours to set."""
+        """Refuse jobs that the runtime lacks, too many nodes, words for numbers, and variables that are ours to set."""
         policy = _policy(info)
         if policy is None:
             return Findings()
-        findings = Findings([*_validate_env(policy, new), *_validate_processes(new)])
+        findings = Findings(
+            [*_validate_env(policy, new), *_validate_processes(new), *_validate_size(info, new, policy)]
+        )
         nodes = _wanted_nodes(info, new)
         if policy.run_launcher_as_node and (nodes or 1) >= 2:
             missing = [name for name in (LAUNCHER, NODE) if info.pod_set(name) is None]
@@ -89,26 +100,22 @@ class Mpi(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin,
 
     def _count(self, info: Info, trainjob: TrainJob, policy: MpiPolicy) -> None:
         for pods in info.pod_sets:
-            if pods.name == LAUNCHER or (pods is info.trainer and pods.name != NODE):
-                pods.count = 1
-        nodes = info.pod_set(NODE)
-        if nodes:
-            info.sized = nodes
-            wanted = _wanted_nodes(info, trainjob)
-            if wanted is not None:
-                nodes.count = max(wanted - 1, 1) if policy.run_launcher_as_node else wanted
+            pods.count = _count_of(pods, info, trainjob, policy)
 
     async def build(self, info: Info, trainjob: TrainJob) -> list[Component]:
-        """Build the hostfile, and the keys unless there are some."""
+        """Build the hostfile, and the keys unless there are some; raises ValueError for more hosts than fit."""
         policy = _policy(info)
         if policy is None:
             return []
         components = []
         meta = trainjob.metadata
-        if await find(self._reader, SECRETS, meta.namespace, objects.secret_name_of(meta.name)) is None:
+        secret = await find(self._reader, SECRETS, meta.namespace, objects.secret_name_of(meta.name))
+        if not is_made(secret, trainjob):
             components.append(objects.build_secret(trainjob, self._make_keys()))
-        line = IMPLEMENTATIONS[policy.mpi_implementation].host.replace("{slots}", str(_slots(info, trainjob, policy)))
-        lines = (line.replace("{host}", host) for pods in _nodes(info, policy) for host in pods.endpoints)
+        line, nodes = _line(info, trainjob, policy), list(_nodes(info, policy))
+        if problem := problem_with(sum(size_of(line, pods, pods.count) for pods in nodes)):
+            raise ValueError(problem)
+        lines = (line.replace("{host}", host) for pods in nodes for host in pods.endpoints)
         return [*components, objects.build_hostfile(trainjob, lines)]
 
     def watches(self) -> Iterable[Watch]:
@@ -126,6 +133,21 @@ def _wanted_nodes(info: Info, trainjob: TrainJob) -> int | None:
     if trainer and trainer.num_nodes is not None:
         return trainer.num_nodes
     return info.ml_policy.num_nodes if info.ml_policy else None
+
+
+def _count_of(pods: PodSet, info: Info, trainjob: TrainJob, policy: MpiPolicy) -> int:
+    """How many pods of a job there shall be."""
+    wanted = _wanted_nodes(info, trainjob)
+    if pods.name == NODE and wanted is not None:
+        return max(wanted - 1, 1) if policy.run_launcher_as_node else wanted
+    is_alone = pods.name == LAUNCHER or (pods is info.trainer and pods.name != NODE)
+    return 1 if is_alone else pods.count
+
+
+def _line(info: Info, trainjob: TrainJob, policy: MpiPolicy) -> str:
+    """A line of the hostfile, with `{host}` where the name of a host goes."""
+    slots = _slots(info, trainjob, policy)
+    return IMPLEMENTATIONS[policy.mpi_implementation].host.replace("{slots}", str(slots))
 
 
 def _nodes(info: Info, policy: MpiPolicy) -> Iterator[PodSet]:
@@ -148,6 +170,19 @@ def _validate_env(policy: MpiPolicy, trainjob: TrainJob) -> ErrorList:
     env = trainjob.spec.trainer.env if trainjob.spec.trainer else []
     taken = sorted({entry["name"] for entry in env} & IMPLEMENTATIONS[policy.mpi_implementation].names)
     return [fields.invalid(_TRAINER.child("env"), taken, "these variables are set by the runtime")] if taken else []
+
+
+def _validate_size(info: Info, trainjob: TrainJob, policy: MpiPolicy) -> ErrorList:
+    """Refuse more nodes than the hostfile has room for."""
+    line = _line(info, trainjob, policy)
+    sizes = (size_of(line, pods, _count_of(pods, info, trainjob, policy)) for pods in _nodes(info, policy))
+    problem = problem_with(sum(sizes))
+    if not problem:
+        return []
+    trainer = trainjob.spec.trainer
+    if trainer and trainer.num_nodes is not None:
+        return [fields.invalid(_TRAINER.child("numNodes"), trainer.num_nodes, problem)]
+    return [fields.invalid(Path("spec.runtimeRef"), trainjob.spec.runtime_ref.name, problem)]
 
 
 def _validate_processes(trainjob: TrainJob) -> ErrorList:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import HORIZONTAL_POD_AUTOSCALERS, TRAINJOBS
 from ktrainer.framework.component import Component, new_object
 from ktrainer.framework.container import env_var
 from ktrainer.framework.rendezvous import TRAINER_PORT
 from ktrainer.kube import fields
+from ktrainer.kube.access import Access
 from ktrainer.kube.fields import Path
 from ktrainer.kube.jsonvalue import copy_of
 from ktrainer.plugins.torch import names
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ktrainer.framework.nodes import NodeBounds
     from ktrainer.kube.fields import ErrorList
     from ktrainer.kube.jsonvalue import JsonObject
+
+ACCESS: Final = (Access(HORIZONTAL_POD_AUTOSCALERS, ("create", "patch")),)
 
 
 def node_count_of(trainjob: TrainJob, bounds: NodeBounds) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ktrainer.api.labels import Ancestor
 from ktrainer.framework.container import env_var
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.nodes import node_bounds_of
@@ -71,7 +72,7 @@ class Torch(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugi
             self._set_up(info, trainjob, container, [common, meeting])
             if tune.is_tune(trainjob.spec.trainer):
                 devices = tune.Devices(nodes, processes, gpu_count_of(info.node_resources))
-                info.command = tune.command_of(trainjob, devices, master, container.spec.get("command") or ())
+                info.command = tune.command_of(trainjob, devices, master, _commands(info))
         for target in _targets(info, policy):
             target.set_env(*common, *meeting)
 
@@ -101,6 +102,13 @@ def _master(info: Info, trainjob: TrainJob) -> str:
         return info.trainer.first_endpoint
     # Without a trainer's job the variables go to other containers only, which get the address that it would have.
     return f"{trainjob.metadata.name}-{NODE}-0-0.{trainjob.metadata.name}"
+
+
+def _commands(info: Info) -> Iterator[str]:
+    """The words of the runtime's commands for training, of all jobs that have a part in it."""
+    for pods in info.pod_sets:
+        if pods.ancestor == Ancestor.TRAINER and (container := pods.container(NODE)):
+            yield from container.spec.get("command") or ()
 
 
 def _find(info: Info, job: str, name: str) -> Container | None:

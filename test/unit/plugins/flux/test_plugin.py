@@ -108,8 +108,29 @@ def test_the_key_should_be_made_once_and_kept() -> None:
     assert 'metadata\n    name = "demo"\ncurve\n    public-key = "<generated>"\n    secret-key = ' in certificate
     assert_valid(config_map.body)
     assert_valid(secret.body)
-    again = run_now(Flux(dependencies(SECRET)).build(enforced(flux()), trainjob()))
+    again = run_now(Flux(dependencies(secret.body)).build(enforced(flux()), trainjob()))
     assert [component.body["kind"] for component in again] == ["ConfigMap"]
+
+
+def test_scripts_of_the_original_should_stay_with_the_pods_that_run_by_them() -> None:
+    config_map, secret = run_now(Flux(dependencies()).build(enforced(flux()), trainjob()))
+    ours = {**config_map.body, "data": {"init.sh": "old"}}
+    labelless = {key: value for key, value in ours["metadata"].items() if key != "labels"}
+    theirs = {**ours, "metadata": labelless}
+    foreign = {**theirs, "metadata": {key: labelless[key] for key in ("name", "namespace")}}
+
+    def built(present: dict[str, Any], *, suspend: bool = False) -> list[str]:
+        plugin = Flux(dependencies(secret.body, present))
+        return [each.name for each in run_now(plugin.build(enforced(flux()), trainjob(suspend=suspend)))]
+
+    assert built(theirs) == []
+    for present, suspend in ((theirs, True), (ours, False), (foreign, False)):
+        assert built(present, suspend=suspend) == [config_map.name]
+
+
+def test_a_key_of_somebody_else_should_not_be_taken_for_ours() -> None:
+    _, secret = run_now(Flux(dependencies(SECRET)).build(enforced(flux()), trainjob()))
+    assert (secret.name, secret.write) == ("demo-flux-curve", Write.CREATE), "creating it will tell of the other one"
 
 
 def test_other_runtimes_should_be_left_alone() -> None:

@@ -1,23 +1,44 @@
 from typing import Any
 
+import pytest
+
 from ktrainer.api.trainjob import TrainJob
+from ktrainer.api.trainjobstatus import ConditionType
 from ktrainer.app.documents import run_now
 from ktrainer.framework.component import Component, Write
+from ktrainer.framework.info import Info
+from ktrainer.kube.conditions import Condition
 from ktrainer.kube.jsonvalue import copy_of
+from ktrainer.plugins.jobset.held import HAS_RUN
 from ktrainer.plugins.jobset.plugin import JobSet
 from support.training import UID, dependencies, info_of, job, runtime, trainjob
 
+READY = ConditionType.RESOURCES_READY
 ELASTIC = runtime(mlPolicy={"torch": {"elasticPolicy": {"minNodes": 2, "maxNodes": 5}}})
 
 
 def written(
     wanted: TrainJob, present: dict[str, Any] | None = None, value: dict[str, Any] | None = None
 ) -> list[Component]:
+    return planned(wanted, present, value)[0]
+
+
+def planned(
+    wanted: TrainJob, present: dict[str, Any] | None = None, value: dict[str, Any] | None = None
+) -> tuple[list[Component], Info]:
+    """What is written, and the Info that may tell of more."""
     info = info_of(value, wanted)
     plugin = JobSet(dependencies(*([present] if present else [])))
     plugin.enforce_pod_spec(info, wanted)
     plugin.pre_build(info, wanted)
-    return run_now(plugin.build(info, wanted))
+    return run_now(plugin.build(info, wanted)), info
+
+
+def patched(**pods: Any) -> dict[str, Any]:
+    """The part of a TrainJob's spec that changes the pods of the job `node`."""
+    change = {"name": "node", "template": {"spec": {"template": {"spec": pods}}}}
+    spec = {"template": {"spec": {"replicatedJobs": [change]}}}
+    return {"runtimePatches": [{"manager": "a.io/b", "trainingRuntimeSpec": spec}]}
 
 
 def present(*, suspend: bool, active: int = 0, value: dict[str, Any] | None = None, **metadata: Any) -> dict[str, Any]:
@@ -94,28 +115,107 @@ def test_suspending_should_not_touch_the_pod_templates_while_pods_run() -> None:
 
 
 def test_changes_should_wait_until_the_last_pod_has_stopped() -> None:
-    change = {"name": "node", "template": {"spec": {"template": {"spec": {"nodeSelector": {"a": "b"}}}}}}
-    spec = {"template": {"spec": {"replicatedJobs": [change]}}}
-    patched: dict[str, Any] = {"runtimePatches": [{"manager": "a.io/b", "trainingRuntimeSpec": spec}]}
+    change = patched(nodeSelector={"a": "b"})
     stopping, stopped = present(suspend=True, active=1), present(suspend=True)
     for suspend in (True, False):
-        assert written(trainjob(suspend=suspend, **patched), stopping) == []
-        (component,) = written(trainjob(suspend=suspend, **patched), stopped)
+        assert written(trainjob(suspend=suspend, **change), stopping) == []
+        (component,) = written(trainjob(suspend=suspend, **change), stopped)
         assert component.write is Write.APPLY
         template = component.body["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
         assert template["spec"]["nodeSelector"] == {"a": "b"}
         assert component.body["spec"]["suspend"] is suspend
 
 
+WAITING = "until the last pod of the JobSet has stopped, changes wait of spec."
+NODE_SELECTOR = "replicatedJobs[node].template.spec.template.spec.nodeSelector"
+
+
+@pytest.mark.parametrize(
+    "there, wanted, waits_for",
+    [
+        pytest.param(
+            {"suspend": True}, {"suspend": True, **patched(nodeSelector={"a": "b"})}, NODE_SELECTOR, id="a change"
+        ),
+        pytest.param({"suspend": True}, {"suspend": False}, "suspend", id="a resume"),
+        pytest.param(
+            {"suspend": False},
+            {"suspend": True, **patched(nodeSelector={"a": "b"})},
+            NODE_SELECTOR,
+            id="a change with the suspension",
+        ),
+        pytest.param({"suspend": False}, {"suspend": True}, None, id="a suspension alone"),
+        pytest.param({"suspend": True}, {"suspend": True}, None, id="nothing"),
+        pytest.param({"suspend": False}, patched(nodeSelector={"a": "b"}), None, id="a change of what shall run on"),
+    ],
+)
+def test_what_waits_until_the_last_pod_has_stopped_should_be_told(
+    there: dict[str, Any], wanted: dict[str, Any], waits_for: str | None
+) -> None:
+    _, info = planned(trainjob(**wanted), present(**there, active=1))
+    assert info.waits_for == (f"{WAITING}{waits_for}" if waits_for else "")
+
+
+def test_what_waits_should_be_told_although_it_takes_something_away() -> None:
+    there = present(suspend=True, active=1)
+    there["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["nodeSelector"] = {"a": "b"}
+    assert planned(trainjob(suspend=True), there)[1].waits_for == f"{WAITING}{NODE_SELECTOR}"
+
+
+def test_nothing_should_wait_for_pods_that_have_stopped() -> None:
+    assert (
+        planned(trainjob(suspend=False, **patched(nodeSelector={"a": "b"})), present(suspend=True))[1].waits_for == ""
+    )
+
+
+@pytest.mark.parametrize(
+    "reason, message, is_told",
+    [
+        pytest.param("ApplyRefused", f"{HAS_RUN} spec.x: 422", True, id="refused"),
+        pytest.param("ApplyRefused", "the quota is exceeded", False, id="refused for another reason"),
+        pytest.param("ApplyFailed", f"{HAS_RUN} spec.x: 422", False, id="not refused"),
+    ],
+)
+def test_what_a_jobset_did_not_take_should_be_told_while_it_runs_without_it(
+    reason: str, message: str, is_told: bool
+) -> None:
+    change = patched(affinity={"podAffinity": {}}, priorityClassName="high")
+    for wanted in (trainjob(**change), trainjob()):
+        wanted.status.conditions.append(Condition(READY, "False", reason, message))
+        components, info = planned(wanted, present(suspend=False, active=1))
+        assert components == []
+        assert info.refused == (message if is_told and wanted.spec.runtime_patches else "")
+
+
+def resized(nodes: int, there: dict[str, Any], **spec: Any) -> list[Component]:
+    """What is written for an elastic TrainJob of so many nodes."""
+    wanted = trainjob(trainer={"numNodes": nodes}, **spec)
+    info = info_of(ELASTIC, wanted)
+    assert info.sized is not None
+    info.sized.count = nodes
+    plugin = JobSet(dependencies(there))
+    plugin.pre_build(info, wanted)
+    return run_now(plugin.build(info, wanted))
+
+
+def test_a_suspension_should_not_depend_on_a_number_of_nodes_that_may_be_refused() -> None:
+    (component,) = resized(4, present(suspend=False, active=1, value=ELASTIC), suspend=True, labels={"a": "1"})
+    assert component.body["spec"] == {"suspend": True}
+    assert component.body["metadata"]["labels"] == {"a": "1"}
+    assert resized(4, present(suspend=True, active=1, value=ELASTIC), suspend=True) == []
+
+
+def test_labels_should_not_depend_on_a_number_of_nodes_that_may_be_refused() -> None:
+    there = present(suspend=False, active=1, value=ELASTIC)
+    (component,) = resized(4, there, labels={"a": "1"})
+    assert "spec" not in component.body
+    there["metadata"]["labels"]["a"] = "1"
+    (component,) = resized(4, there, labels={"a": "1"})
+    assert "replicatedJobs" in component.body["spec"]
+
+
 def test_an_elastic_job_should_be_rescaled_in_place() -> None:
     there = present(suspend=False, active=1, value=ELASTIC)
-    info_counts = trainjob(trainer={"numNodes": 4})
-    info = info_of(ELASTIC, info_counts)
-    assert info.sized is not None
-    info.sized.count = 4
-    plugin = JobSet(dependencies(there))
-    plugin.pre_build(info, info_counts)
-    (component,) = run_now(plugin.build(info, info_counts))
+    (component,) = resized(4, there)
     assert component.write is Write.PATCH
     (rescaled,) = component.body["spec"]["replicatedJobs"]
     wanted = copy_of(there["spec"]["replicatedJobs"][0])

@@ -8,7 +8,7 @@ from ktrainer.framework.workload import WorkloadStatus
 from ktrainer.kube.conditions import Condition
 from ktrainer.plugins.jobset.plugin import JobSet
 from ktrainer.plugins.jobset.status import status_of
-from support.training import dependencies, trainjob
+from support.training import dependencies, owned, trainjob
 
 
 def jobset(**status: Any) -> dict[str, Any]:
@@ -40,6 +40,11 @@ def test_a_condition_that_is_not_true_should_not_count() -> None:
     assert status_of(jobset(conditions=[{"type": "Failed", "status": "False"}])).finished == ()
 
 
+@pytest.mark.parametrize("value", ["True", "False"])
+def test_a_jobset_that_is_held_should_say_so(value: str) -> None:
+    assert status_of(jobset(conditions=[{"type": "Suspended", "status": value}])).is_suspended == (value == "True")
+
+
 def test_jobs_should_be_reported_in_order_with_their_zeros() -> None:
     jobs = [{"name": "b", "ready": 1, "succeeded": 2, "failed": 3, "active": 4, "suspended": 5}, {"name": "a"}]
     status = status_of(jobset(replicatedJobsStatus=jobs, restarts=2))
@@ -61,7 +66,12 @@ def test_a_jobset_without_a_status_should_have_nothing_to_report() -> None:
 
 def test_a_jobset_that_is_not_there_yet_should_be_no_error() -> None:
     assert run_now(JobSet(dependencies()).status(trainjob())) is None
-    assert run_now(JobSet(dependencies(jobset(restarts=3))).status(trainjob())) is not None
+    assert run_now(JobSet(dependencies(owned(jobset(restarts=3)))).status(trainjob())) is not None
+
+
+def test_a_jobset_of_somebody_else_should_say_nothing_about_the_trainjob() -> None:
+    foreign = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": jobset()["metadata"]}
+    assert run_now(JobSet(dependencies(foreign)).status(trainjob())) is None
 
 
 def test_jobsets_should_be_watched_without_a_selector() -> None:

@@ -170,8 +170,13 @@ def test_keys_should_be_made_once_and_kept() -> None:
     assert hosts.write is Write.APPLY
     assert_valid(secret.body)
     assert_valid(hosts.body)
-    again = run_now(Mpi(dependencies(SECRET)).build(enforced(mpi()), trainjob()))
+    again = run_now(Mpi(dependencies(secret.body)).build(enforced(mpi()), trainjob()))
     assert [component.body["kind"] for component in again] == ["ConfigMap"]
+
+
+def test_keys_of_somebody_else_should_not_be_taken_for_ours() -> None:
+    secret, _ = run_now(Mpi(dependencies(SECRET)).build(enforced(mpi()), trainjob()))
+    assert (secret.name, secret.write) == ("demo-mpi-ssh-auth", Write.CREATE), "creating it will tell of the other one"
 
 
 def test_other_runtimes_should_be_left_alone() -> None:
@@ -233,6 +238,34 @@ def test_a_single_node_that_makes_two_should_be_warned_of() -> None:
     assert found(mpi(runLauncherAsNode=True), numNodes=1)[1] != []
     assert found(mpi(runLauncherAsNode=True), numNodes=2)[1] == []
     assert found(mpi(), numNodes=1)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "trainer", "path"),
+    [
+        pytest.param(mpi(), {"numNodes": 2**31 - 1}, "spec.trainer.numNodes", id="nodes of the TrainJob"),
+        pytest.param(mpi(nodes=2**31 - 1), {}, "spec.runtimeRef", id="nodes of the runtime"),
+        pytest.param(mpi(LAUNCHER, job("node", None, replicas=2**31 - 1)), {}, "spec.runtimeRef", id="replicas"),
+        pytest.param(
+            mpi(job("launcher", None, replicas=2**31 - 1), NODE, runLauncherAsNode=True),
+            {"numNodes": 2},
+            "spec.trainer.numNodes",
+            id="launchers",
+        ),
+    ],
+)
+def test_more_nodes_than_a_hostfile_holds_should_be_refused_without_writing_it(
+    value: dict[str, Any], trainer: dict[str, Any], path: str
+) -> None:
+    assert found(value, **trainer)[0] == [("INVALID", path)]
+    wanted = trainjob(trainer=trainer)
+    with pytest.raises(ValueError, match="the hostfile would have"):
+        run_now(Mpi(dependencies()).build(enforced(value, wanted), wanted))
+
+
+def test_a_hostfile_may_be_long() -> None:
+    assert found(mpi(), numNodes=30_000) == ([], [])
+    assert hostfile(mpi(), trainjob(trainer={"numNodes": 30_000})).count("\n") == 30_000
 
 
 def test_our_own_objects_should_be_watched() -> None:

@@ -97,6 +97,23 @@ def test_without_a_trainers_job_the_others_should_still_be_served() -> None:
     assert env_of(enforced(value).pod_sets[0].container("x")) == {**PET, "PET_NNODES": "1"}
 
 
+def test_torchtune_should_take_over_what_all_trainers_of_the_runtime_say() -> None:
+    jobs = (
+        job(
+            "a",
+            "trainer",
+            container(command=["tune", "run", "output_dir=/a"]),
+            container("x", command=["output_dir=/x"]),
+        ),
+        job("b", "trainer", container(command=["tokenizer.path=/b"])),
+        job("c", None, container(command=["output_dir=/c"])),
+    )
+    wanted = trainjob(runtime="torchtune-llama3.2-1b", trainer={"command": ["tune", "run"], "numProcPerNode": 1})
+    command = enforced(runtime(*jobs, name="torchtune-llama3.2-1b", mlPolicy={"torch": {}}), wanted).command
+    assert command is not None
+    assert command[-2:] == ["output_dir=/a", "tokenizer.path=/b"]
+
+
 def test_torchtune_should_get_its_command_and_leave_the_trainjob_alone() -> None:
     node = job("node", "trainer", container(command=["tune", "run", "output_dir=/o", "dataset.source=x"]))
     wanted = trainjob(runtime="torchtune-llama3.2-1b", trainer={"command": ["tune", "run"], "numProcPerNode": 1})
