@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from ktrainer.aio.clock import SystemClock
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, NAMESPACES, PRIORITY_CLASSES, TRAINING_RUNTIMES
 from ktrainer.app.documents import Unreachable
-from ktrainer.client.config import ConfigError, load_config
+from ktrainer.client.config.config import ConfigError, load_config
 from ktrainer.client.connect import connect
 from ktrainer.client.errors import TransportError
 from ktrainer.kube.errors import ApiError, NotFound

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ktrainer.api.labels import GROUP
 from ktrainer.kube.identity import GroupVersionKind
 from ktrainer.kube.jsonvalue import copy_of
+from ktrainer.runtime.pruning import MODELS, prune
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
@@ -40,6 +42,20 @@ class Document:
         metadata = self.value.get("metadata")
         return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
 
+    def created(self) -> tuple[JsonObject, list[str]]:
+        """The object as an API server would create it, a copy, and the paths of the fields that it would drop.
+
+        What is not of our kinds stays as it is.
+        """
+        value: JsonObject = copy_of(self.value)
+        gvk = self.gvk
+        if gvk.group != GROUP or gvk.kind not in MODELS:
+            return value, []
+        if "status" in MODELS[gvk.kind].model_fields:
+            # What became of it elsewhere is of no interest here.
+            value.pop("status", None)
+        return value, prune(value, gvk.kind)
+
     def __str__(self) -> str:
         return f"{self.file}#{self.number}: {self.gvk.kind}/{self.name}"
 
@@ -54,19 +70,18 @@ class DocumentReader:
     def __init__(self, documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE) -> None:
         """`namespace` is that of objects that name none."""
         self._namespace = namespace
-        self._objects = {
-            (document.gvk.group, document.gvk.kind, self._namespace_of(document), document.name): document.value
+        self._documents = {
+            (document.gvk.group, document.gvk.kind, self._namespace_of(document), document.name): document
             for document in documents
         }
 
     async def fetch(self, resource: Resource, namespace: str, name: str, *, live: bool = False) -> JsonObject | None:
-        """A copy of the object; none where no document has it."""
-        found = self._objects.get((resource.group, resource.kind, namespace if resource.namespaced else "", name))
+        """A copy of the object, as it would be created; none where no document has it."""
+        found = self._documents.get((resource.group, resource.kind, namespace if resource.namespaced else "", name))
         if found is None and not resource.namespaced:
             # The documents do not tell which kinds are namespaced.
-            found = self._objects.get((resource.group, resource.kind, self._namespace, name))
-        copied: JsonObject | None = copy_of(found)
-        return copied
+            found = self._documents.get((resource.group, resource.kind, self._namespace, name))
+        return found.created()[0] if found else None
 
     def _namespace_of(self, document: Document) -> str:
         metadata = document.value.get("metadata")

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
-
-import orjson
+from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.decoding import decode
 from ktrainer.api.labels import GROUP
-from ktrainer.api.trainingruntime import ClusterTrainingRuntime, TrainingRuntime
 from ktrainer.api.trainjob import TRAINJOB_CONTROLLER, TrainJob
 from ktrainer.app.documents import Unreachable
 from ktrainer.framework.errors import PluginError
 from ktrainer.framework.findings import Findings
 from ktrainer.kube import fields
-from ktrainer.kube.fields import Kind, Path
-from ktrainer.kube.jsonvalue import copy_of
-from ktrainer.runtime.blueprint import KINDS, read_blueprint
-from ktrainer.runtime.errors import PlanError, Rejected
-from ktrainer.runtime.validation import validate_jobs
+from ktrainer.kube.fields import Path
+from ktrainer.runtime.blueprint import KINDS
+from ktrainer.runtime.errors import PlanError, Rejected, RuntimeNotFound
+from ktrainer.runtime.validation import validate_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ktrainer.app.documents import Document
-    from ktrainer.kube.fields import ErrorList
     from ktrainer.kube.jsonvalue import JsonObject
     from ktrainer.runtime.registry import Runtimes
 
@@ -73,7 +68,7 @@ def is_runtime(document: Document) -> bool:
 
 
 async def render(documents: Iterable[Document], runtimes: Runtimes, namespace: str) -> Rendering:
-    """Build what the TrainJobs need. Unknown fields are warned of: an API server drops them.
+    """Build what the TrainJobs need. Unknown fields are warned of, and dropped as by an API server.
 
     Raises Unreachable where a reader that asks a cluster cannot.
     """
@@ -81,13 +76,13 @@ async def render(documents: Iterable[Document], runtimes: Runtimes, namespace: s
     for document in documents:
         report = Report(document)
         rendering.reports.append(report)
-        if is_runtime(document):
-            _, _, unknown = _read_runtime(document)
-            report.warnings += [f"{path}: unknown field" for path in unknown]
-        if not is_trainjob(document):
+        if not is_runtime(document) and not is_trainjob(document):
             continue
-        job, unknown = _read_trainjob(report, namespace)
+        value, unknown = document.created()
         report.warnings += [f"{path}: unknown field" for path in unknown]
+        if is_runtime(document):
+            continue
+        job = _read_trainjob(value, report, namespace)
         if job is not None and job.spec.managed_by != TRAINJOB_CONTROLLER:
             report.warnings.append(f"nothing is built: the TrainJob is managed by {job.spec.managed_by}")
         elif job is not None:
@@ -104,15 +99,10 @@ async def validate(documents: Iterable[Document], runtimes: Runtimes, namespace:
     for document in documents:
         report = Report(document)
         rendering.reports.append(report)
-        if is_trainjob(document):
-            job, unknown = _read_trainjob(report, namespace)
-            report.errors += [str(fields.forbidden(Path(path), "unknown field")) for path in unknown]
-            if job is not None:
-                await _validate(job, runtimes, report)
-        elif is_runtime(document):
-            errors, warnings, unknown = _read_runtime(document)
-            errors += [fields.forbidden(Path(path), "unknown field") for path in unknown]
-            report.add(Findings(errors, warnings))
+        if is_runtime(document) or is_trainjob(document):
+            value, unknown = document.created()
+            report.add(Findings([fields.forbidden(Path(path), "unknown field") for path in unknown]))
+            await _judge(value, runtimes, report, namespace)
         elif document.gvk.group == GROUP:
             report.errors.append(f"there is no kind {document.gvk.kind} in {GROUP}")
     return rendering
@@ -121,7 +111,7 @@ async def validate(documents: Iterable[Document], runtimes: Runtimes, namespace:
 async def _plan(job: TrainJob, runtimes: Runtimes, report: Report) -> list[JsonObject]:
     try:
         plan = await runtimes.of(job.spec.runtime_ref).plan(job)
-    except Rejected as rejected:
+    except (Rejected, RuntimeNotFound) as rejected:
         report.add(rejected.findings)
     except (PlanError, PluginError) as error:
         _add_failure(error, report)
@@ -131,7 +121,13 @@ async def _plan(job: TrainJob, runtimes: Runtimes, report: Report) -> list[JsonO
     return []
 
 
-async def _validate(job: TrainJob, runtimes: Runtimes, report: Report) -> None:
+async def _judge(value: JsonObject, runtimes: Runtimes, report: Report, namespace: str) -> None:
+    if is_runtime(report.document):
+        report.add(validate_runtime(report.document.gvk.kind, value))
+        return
+    job = _read_trainjob(value, report, namespace)
+    if job is None:
+        return
     try:
         report.add(await runtimes.of(job.spec.runtime_ref).validate(None, job))
     except (PlanError, PluginError) as error:
@@ -145,11 +141,8 @@ def _add_failure(error: PlanError | PluginError, report: Report) -> None:
     report.errors.append(str(error))
 
 
-def _read_trainjob(report: Report, namespace: str) -> tuple[TrainJob | None, list[str]]:
-    """The TrainJob as if it had just been created, and the paths of fields that nobody knows."""
-    value = copy_of(report.document.value)
-    # What became of it elsewhere is of no interest here.
-    value.pop("status", None)
+def _read_trainjob(value: JsonObject, report: Report, namespace: str) -> TrainJob | None:
+    """The TrainJob as if it had just been created; none where it does not decode."""
     metadata = value.get("metadata")
     if isinstance(metadata, dict):
         metadata["namespace"] = metadata.get("namespace") or namespace
@@ -157,23 +150,5 @@ def _read_trainjob(report: Report, namespace: str) -> tuple[TrainJob | None, lis
     job = decode(TrainJob, value)
     if isinstance(job, list):
         report.add(Findings(job))
-        return None, []
-    return job, _unknown(decode(TrainJob, value, strict=True))
-
-
-def _read_runtime(document: Document) -> tuple[ErrorList, list[str], list[str]]:
-    """Errors and warnings of a runtime, and the paths of fields that nobody knows."""
-    unknown: list[str] = []
-    kind = document.gvk.kind
-    blueprint = read_blueprint(kind, document.value, unknown)
-    model = TrainingRuntime if kind == "TrainingRuntime" else ClusterTrainingRuntime
-    unknown += _unknown(decode(model, document.value, strict=True))
-    if isinstance(blueprint, list):
-        return blueprint, [], unknown
-    warnings = [f"the {kind} is deprecated, and will be removed"] if blueprint.is_deprecated else []
-    return validate_jobs(orjson.loads(blueprint.template)), warnings, unknown
-
-
-def _unknown(decoded: Any) -> list[str]:
-    errors = decoded if isinstance(decoded, list) else []
-    return [str(error.path) for error in errors if error.kind is Kind.FORBIDDEN]
+        return None
+    return job

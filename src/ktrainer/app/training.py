@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from ktrainer.framework.dependencies import Dependencies
+    from ktrainer.framework.observer import Observer
     from ktrainer.framework.registry import Selection
 
 
 def build_training(
-    dependencies: Dependencies, selection: Selection | None = None, gates: Collection[Gate] | None = None
+    dependencies: Dependencies,
+    selection: Selection | None = None,
+    gates: Collection[Gate] | None = None,
+    observer: Observer | None = None,
 ) -> Runtimes:
     """All runtimes, with the wanted plugins and what the open gates let in; by default the gates' own.
 
@@ -29,4 +33,6 @@ def build_training(
         for name, factory in REGISTRY.items()
         if name != "trainjobstatus" or Gate.TRAINJOB_STATUS in opened
     }
-    return build_runtimes(Materials(dependencies.reader, lambda: build_framework(registry, dependencies, selection)))
+    return build_runtimes(
+        Materials(dependencies.reader, lambda: build_framework(registry, dependencies, selection, observer))
+    )

@@ -47,10 +47,13 @@ def _objects(file: str, number: int, value: dict[str, object]) -> Iterator[Docum
 
 
 def _text(file: str) -> str:
+    if file == "-" and sys.stdin is None:
+        raise InputError("-: the input is closed")
     try:
         if file == "-":
             return sys.stdin.read()
-        with open(file, encoding="utf-8") as opened:
+        # Some editors begin a file with a mark that says no more than that it is UTF-8.
+        with open(file, encoding="utf-8-sig") as opened:
             return opened.read()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{file}: {error}") from error

@@ -6,12 +6,15 @@ A command is imported only when it is asked for, so that `ktrainer version` stay
 from __future__ import annotations
 
 import argparse
+import gc
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ktrainer import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import ModuleType
 
 _FILES_HELP = "a file of YAML or JSON documents (TrainJobs, runtimes, and objects that they need), or - for the input"
 
@@ -25,6 +28,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"ktrainer {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     commands.add_parser("version", help="print the version and exit", description="Print the version and exit.")
+    _add_services(commands)
     render = commands.add_parser(
         "render",
         help="show what the controller would apply",
@@ -51,8 +55,64 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
         "--offline", action="store_true", help="ask no cluster: what is not in the files does not exist"
     )
     parser.add_argument("-n", "--namespace", default="default", help="the namespace of what names none")
-    parser.add_argument("--kubeconfig", metavar="FILE", help="how to reach the cluster")
+    _add_cluster(parser)
+
+
+def _add_cluster(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        help="how to reach the cluster; else $KUBECONFIG, else the pod's service account, else ~/.kube/config",
+    )
     parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig to use")
+
+
+def _add_services(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the commands that run until they are told to stop."""
+    epilog = (
+        "SIGTERM and Ctrl-C stop it in order, a second one at once."
+        " Exit code: 0 stopped in order, 1 a fault (the log tells which), 2 usage or unusable configuration."
+    )
+    manager = commands.add_parser(
+        "manager",
+        help="run the controllers, the admission webhook, and the servers of progress, metrics and health",
+        description="Run the manager: it turns TrainJobs into JobSets, keeps their status true, and judges what users"
+        " submit, until it is told to stop.",
+        epilog=epilog,
+    )
+    manager.add_argument("--no-webhook", action="store_true", help="leave admission to `ktrainer webhook`")
+    webhook = commands.add_parser(
+        "webhook",
+        help="run the admission webhook alone",
+        description="Run the admission webhook alone, to scale it by itself; see --no-webhook of the manager.",
+        epilog=epilog,
+    )
+    for parser in (manager, webhook):
+        parser.add_argument(
+            "--config",
+            metavar="FILE",
+            help="the configuration, a YAML file of kind Configuration (config.trainer.kubeflow.org/v1alpha1);"
+            " without it the defaults count",
+        )
+        _add_cluster(parser)
+        parser.add_argument(
+            "--feature-gates",
+            metavar="NAME=BOOL,...",
+            default="",
+            help="features to switch on or off, over what the configuration says, such as TrainJobStatus=true",
+        )
+        parser.add_argument(
+            "--log-level",
+            choices=("debug", "info", "warning", "error"),
+            default="info",
+            help="the least important entries of the log (default: info)",
+        )
+        parser.add_argument(
+            "--log-format",
+            choices=("json", "console"),
+            default="json",
+            help="a log for machines or for people (default: json)",
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,6 +121,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command == "version":
         print(f"ktrainer {__version__}")
         return 0
-    from ktrainer.cli import render
+    code: int = load(arguments.command).run(arguments)
+    return code
 
-    return render.run(arguments)
+
+def load(command: str) -> ModuleType:
+    """Import what runs a command."""
+    # Nearly all that comes with it stays: to look through it for garbage again and again is a tenth of the time.
+    gc.disable()
+    try:
+        return import_module("ktrainer.cli.manager" if command in {"manager", "webhook"} else "ktrainer.cli.render")
+    finally:
+        gc.enable()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -48,9 +50,26 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"ktrainer: the cluster cannot be asked: {error} (--offline goes by the files alone)", file=sys.stderr)
         return UNREACHABLE
     _report(rendering)
-    if is_render and rendering.objects:
-        print(_formatted(rendering.objects, arguments.output), end="")
+    if is_render and (problem := _write(_formatted(rendering.objects, arguments.output))):
+        print(f"ktrainer: the output cannot be written: {problem}", file=sys.stderr)
+        return UNUSABLE
     return FINDINGS if rendering.has_errors else OK
+
+
+def _write(text: str) -> str:
+    """Write to the output, to the last byte; return what is wrong with it, or nothing."""
+    if not text:
+        return ""
+    if sys.stdout is None:
+        return "it is closed"
+    try:
+        print(text, end="", flush=True)
+    except (OSError, ValueError) as error:
+        # What is still in the buffer would be tried again at the end of the process, and fail again.
+        with suppress(OSError, ValueError), open(os.devnull, "w", encoding="utf-8") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        return str(error)
+    return ""
 
 
 def _work(documents: list[Document], arguments: argparse.Namespace) -> Rendering:

@@ -6,6 +6,7 @@ import pytest
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, CONFIG_MAPS, NAMESPACES, TRAINING_RUNTIMES, TRAINJOBS
 from ktrainer.app.documents import Document, DocumentReader, run_now
 from ktrainer.kube.identity import Resource
+from ktrainer.kube.jsonvalue import copy_of
 from support.training import runtime, trainjob_json
 
 OBJECTS: list[dict[str, Any]] = [
@@ -36,6 +37,17 @@ def test_objects_should_be_found_by_kind_namespace_and_name() -> None:
 def test_what_is_fetched_should_be_the_callers_to_change() -> None:
     fetch(CONFIG_MAPS, "other", "a")["data"]["x"] = "z"
     assert OBJECTS[2]["data"] == {"x": "y"}
+
+
+def test_objects_of_ours_should_be_as_an_api_server_would_create_them() -> None:
+    value = {**trainjob_json(suspend=None, typo=1), "status": {"future": 1}}
+    before = copy_of(value)
+    assert Document("f", 1, value).created() == (trainjob_json(), ["spec.typo"])
+    assert value == before
+    other = {"apiVersion": "acme.io/v1", "kind": "TrainJob", "spec": {"typo": None}}
+    assert Document("f", 1, other).created() == (other, [])
+    reader = DocumentReader([Document("f", 1, runtime(typo=1, mlPolicy=None))])
+    assert run_now(reader.fetch(CLUSTER_TRAINING_RUNTIMES, "", "rt")) == runtime()
 
 
 def test_a_document_should_say_where_it_is_and_what() -> None:

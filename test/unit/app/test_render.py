@@ -1,11 +1,10 @@
 from typing import Any
 
-from ktrainer.app.documents import Document, DocumentReader, run_now
-from ktrainer.app.keys import show_curve_keys, show_ssh_keys
+import pytest
+
 from ktrainer.app.render import PLACEHOLDER_UID, Rendering, render, validate
-from ktrainer.app.training import build_training
-from ktrainer.framework.dependencies import Dependencies
 from ktrainer.kube.jsonvalue import copy_of
+from support.rendering import rendered
 from support.training import container, dependencies, job, runtime, trainjob_json
 
 J = dict[str, Any]
@@ -13,11 +12,7 @@ TORCH = runtime(mlPolicy={"torch": {}})
 
 
 def work(command: Any, *values: J) -> Rendering:
-    documents = [Document("f", number, value) for number, value in enumerate(values, 1)]
-    reader = DocumentReader(documents, "team-a")
-    given = Dependencies(reader=reader, make_ssh_keys=show_ssh_keys, make_curve_keys=show_curve_keys)
-    made: Rendering = run_now(command(documents, build_training(given), "team-a"))
-    return made
+    return rendered(*values, command=command, namespace="team-a")
 
 
 def test_objects_should_come_job_by_job_and_the_snapshot_first() -> None:
@@ -67,9 +62,14 @@ def test_reasons_without_a_field_should_be_errors_as_well() -> None:
     for command in (render, validate):
         rendering = work(command, trainjob_json(kind="Nope"))
         assert rendering.reports[0].errors == ["unsupported runtime: Nope.trainer.kubeflow.org"]
-    assert work(render, trainjob_json()).reports[0].errors == ["the ClusterTrainingRuntime rt does not exist"]
-    (error,) = work(validate, trainjob_json()).reports[0].errors
-    assert error.startswith("spec.runtimeRef: Invalid value: ")
+
+
+def test_a_runtime_that_is_missing_should_be_told_alike_by_both_commands() -> None:
+    reference = '{"apiGroup":"trainer.kubeflow.org","kind":"ClusterTrainingRuntime","name":"rt"}'
+    for command in (render, validate):
+        assert work(command, trainjob_json()).reports[0].errors == [
+            f"spec.runtimeRef: Invalid value: {reference}: the ClusterTrainingRuntime must exist before the TrainJob"
+        ]
 
 
 def test_a_trainjob_that_does_not_decode_should_be_told_field_by_field() -> None:
@@ -99,6 +99,99 @@ def test_unknown_fields_should_be_warnings_to_render_and_errors_to_validate() ->
     ]
 
 
+def test_unknown_fields_should_not_be_built() -> None:
+    side = container("side", env=[{"name": "A", "value": "0"}])
+    typo = runtime(job("node", "trainer", container(imagge="x"), side))
+    override = {
+        "targetJobs": [{"name": "node"}],
+        "spec": {
+            "hostNetwork": True,
+            "tolerations": [{"key": "a", "foo": "b"}],
+            "containers": [{"name": "side", "image": "bad", "env": [{"name": "A", "value": "1", "valeu": "2"}]}],
+        },
+    }
+    pods = {"spec": {"volumes": [{"name": "v", "emptydir": {}, "emptyDir": {}}], "affinity": {"nodeAfinity": {}}}}
+    patch = {"replicatedJobs": [{"name": "node", "replicas": 9, "template": {"spec": {"template": pods}}}]}
+    wanted = trainjob_json(
+        trainer={"resourcesPerNode": {"cpu": 4}, "env": [{"name": "B", "value": "1", "valeu": "2"}]},
+        podTemplateOverrides=[override],
+        runtimePatches=[{"manager": "a.io/b", "trainingRuntimeSpec": {"template": {"spec": patch}}}],
+    )
+    rendering = work(render, typo, wanted)
+    assert [len(report.warnings) for report in rendering.reports] == [1, 9]
+    snapshot, jobset = rendering.objects
+    assert "imagge" not in snapshot["data"]["runtime"]
+    (built,) = jobset["spec"]["replicatedJobs"]
+    assert built["replicas"] == 1
+    assert built["template"]["spec"]["template"]["spec"] == {
+        "affinity": {},
+        "tolerations": [{"key": "a"}],
+        "volumes": [{"name": "v", "emptyDir": {}}],
+        "containers": [
+            {"name": "node", "image": "img/node:1", "env": [{"name": "B", "value": "1"}]},
+            {"name": "side", "image": "img/side:1", "env": [{"name": "A", "value": "1"}]},
+        ],
+    }
+    assert [len(report.errors) for report in work(validate, typo, wanted).reports] == [1, 9]
+
+
+def test_unknown_fields_should_be_told_with_the_other_findings() -> None:
+    (_, report) = work(validate, TORCH, trainjob_json(trainer={"numNode": 3, "numNodes": 0})).reports
+    assert [error.split(":")[0] for error in report.errors] == ["spec.trainer.numNode", "spec.trainer.numNodes"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "spec"),
+    [
+        ({"torch": {}}, {"trainer": {"env": None}}),
+        ({"torch": {}}, {"suspend": None, "labels": {"a": None}, "trainer": None}),
+        ({"torch": {}}, {"trainer": {"resourcesPerNode": {"limits": {"cpu": None}}}}),
+        ({"torch": {"numProcPerNode": None}, "mpi": None}, {}),
+    ],
+)
+def test_null_should_be_the_same_as_absent(policy: J, spec: J) -> None:
+    value = runtime(job("node", "trainer", container(command=None)), mlPolicy=policy, podGroupPolicy=None)
+    for command in (render, validate):
+        rendering = work(command, value, trainjob_json(**spec))
+        assert not rendering.has_errors
+        assert rendering.objects == work(command, TORCH, trainjob_json()).objects
+
+
+def test_null_in_a_change_should_leave_what_the_runtime_says() -> None:
+    value = runtime(job("node", "trainer", pod={"nodeSelector": {"a": "b"}, "serviceAccountName": "robot"}))
+    spec = {"nodeSelector": {"a": None}, "serviceAccountName": None}
+    jobs = [{"name": "node", "template": {"spec": {"template": {"spec": spec}}}}]
+    patch = {"manager": "a.io/b", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}
+    override = {"targetJobs": [{"name": "node"}], "spec": spec}
+    wanted = trainjob_json(podTemplateOverrides=[override], runtimePatches=[patch])
+    assert work(render, value, wanted).objects == work(render, value, trainjob_json()).objects
+
+
+def test_null_where_something_must_be_should_be_told_as_missing() -> None:
+    wanted = trainjob_json(trainer={"env": [{"name": None}]})
+    wanted["spec"]["runtimeRef"]["name"] = None
+    (report,) = work(validate, wanted).reports
+    assert report.errors == ["spec.runtimeRef.name: Required value"]
+    (report,) = work(validate, runtime(job("node", "trainer", {"name": None, "image": "x"}))).reports
+    assert report.errors[0].endswith("containers[0].name: Required value")
+    (report,) = work(validate, {**runtime(), "spec": {"template": None}}).reports
+    assert report.errors == ["spec: Invalid value: 0: must have at least 1 field"]
+
+
+def test_numbers_beyond_their_format_should_be_field_errors() -> None:
+    (_, report) = work(validate, TORCH, trainjob_json(trainer={"numProcPerNode": 10**12})).reports
+    assert report.errors[0].startswith("spec.trainer.numProcPerNode: Invalid value: 1000000000000: a number must be")
+    (report,) = work(validate, runtime(job(replicas=2**31))).reports
+    assert report.errors[0].startswith("spec.template.spec.replicatedJobs[0].replicas: Invalid value: 2147483648: ")
+
+
+def test_more_nodes_than_anybody_could_write_down_should_be_refused() -> None:
+    value = runtime(job("launcher"), job("node", None), mlPolicy={"mpi": {}})
+    for command in (render, validate):
+        (_, report) = work(command, value, trainjob_json(trainer={"numNodes": 2**31 - 1})).reports
+        assert [error.split(":")[0] for error in report.errors] == ["spec.trainer.numNodes"]
+
+
 def test_runtimes_should_be_validated_by_themselves() -> None:
     broken = runtime(job("node", "trainer", {"image": "x"}))
     missing = runtime(job("node", "trainer", container("x"), replicas=2))
@@ -126,3 +219,9 @@ def test_a_plugin_that_fails_should_be_an_error_of_its_job() -> None:
     assert report.errors == []
     assert failed.errors[0].startswith("spec.runtimeRef: Invalid value")
     assert dependencies(value).namespace == "kubeflow-system"
+
+
+def test_a_key_of_the_wrong_type_should_be_a_field_error() -> None:
+    rendering = work(render, TORCH, trainjob_json(trainer={"env": [{"name": {"a": "b"}}, {"name": []}]}))
+    (_, report) = rendering.reports
+    assert [error.split(":")[0] for error in report.errors] == ["spec.trainer.env[0].name", "spec.trainer.env[1].name"]

@@ -1,4 +1,5 @@
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,26 @@ def test_the_input_should_be_a_file_like_any_other(monkeypatch: pytest.MonkeyPat
     assert [str(document) for document in read_documents(["-"])] == ["-#1: A/"]
 
 
+def test_an_input_that_is_closed_should_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    for stdin in (None, closed):
+        monkeypatch.setattr("sys.stdin", stdin)
+        with pytest.raises(InputError, match="closed"):
+            read_documents(["-"])
+
+
+def test_json_should_be_read_as_encoders_write_it(file: Path) -> None:
+    file.write_text(json.dumps({"kind": "\U0001f600"}) + json.dumps({"kind": "B"}) + "\n---\nkind: C\n")
+    found = [(document.number, document.value["kind"]) for document in read_documents([str(file)])]
+    assert found == [(1, "\U0001f600"), (2, "B"), (3, "C")]
+
+
+def test_a_mark_at_the_begin_of_a_file_should_be_skipped(file: Path) -> None:
+    file.write_text('{"kind": "\\ud83d\\ude00"}', encoding="utf-8-sig")
+    assert len(read_documents([str(file)])) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -34,6 +55,8 @@ def test_the_input_should_be_a_file_like_any_other(monkeypatch: pytest.MonkeyPat
         ("kind: A\n---\na: [\n", "#2: "),
         ("a: 1\na: 2\n", "#1: .*twice"),
         ("kind: List\nitems: [1]\n", "#1: an item of the list is not an object"),
+        ('{"a": 1}{"a": 2, "a": 3}', "#2: duplicate key"),
+        ("a: 18446744073709551616\n", "#1: an integer must fit into 64 bits"),
     ],
 )
 def test_what_cannot_be_read_should_be_told_with_its_place(file: Path, text: str, reason: str) -> None:

@@ -108,6 +108,40 @@ def test_files_without_anything_to_do_should_be_told(write: Any, capsys: pytest.
     assert "no TrainJob or runtime" in capsys.readouterr().err
 
 
+def test_json_should_be_a_list_even_where_nothing_is_built(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    elsewhere = write(TORCH, trainjob_json(managedBy="kueue.x-k8s.io/multikueue"))
+    assert main(["render", "--offline", "-o", "json", "-f", elsewhere]) == 0
+    assert json.loads(capsys.readouterr().out) == {"apiVersion": "v1", "kind": "List", "items": []}
+    assert main(["render", "--offline", "-f", elsewhere]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_number_that_nobody_could_write_should_be_unreadable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "huge.yaml"
+    for text in (f"a: {10**30}\n", f'{{"a": {10**30}}}'):
+        file.write_text(text)
+        assert main(["render", "--offline", "-o", "json", "-f", str(file)]) == 2
+        assert capsys.readouterr().err.startswith(f"ktrainer: {file}#1: ")
+
+
+@pytest.mark.parametrize("kind", ["full", "closed", "pipe"])
+def test_an_output_that_takes_nothing_should_be_told(kind: str, write: Any) -> None:
+    command = [sys.executable, "-m", "ktrainer", "render", "--offline", "-f", write(TORCH, trainjob_json())]
+    match kind:
+        case "full":
+            shell = '"$@" > /dev/full'
+        case "closed":
+            shell = '"$@" >&-'
+        case _:
+            shell = 'exec 3> >(exec <&-; sleep 0); wait $!; "$@" >&3'
+    run = subprocess.run(["bash", "-c", shell, "bash", *command], capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert run.stderr.startswith("ktrainer: the output cannot be written: ")
+    assert run.stderr.count("\n") == 1
+
+
 def test_unreadable_input_should_be_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", "--offline", "-f", str(tmp_path / "nope.yaml")]) == 2
     assert "nope.yaml" in capsys.readouterr().err

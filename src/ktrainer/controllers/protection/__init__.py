@@ -1,0 +1,1 @@
+"""Keeps runtimes from being deleted while unfinished TrainJobs refer to them."""

@@ -1,0 +1,125 @@
+"""Finds out what a TrainJob needs, and has it written; what goes wrong is returned, since the status shall tell it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ktrainer.api.resources import CONFIG_MAPS, JOBSETS
+from ktrainer.api.trainingruntime import RunPolicy
+from ktrainer.api.trainjobstatus import TrainJobStatus
+from ktrainer.client.errors import TransportError
+from ktrainer.controllers.trainjob.brevity import restored
+from ktrainer.controllers.trainjob.verdict import is_settled
+from ktrainer.controllers.trainjob.writer import SnapshotAppeared
+from ktrainer.framework.component import Write, is_controlled
+from ktrainer.kube.access import Access
+from ktrainer.kube.errors import ApiError
+from ktrainer.machinery.cache.reader import CacheError
+from ktrainer.machinery.control.reconcile import RetryableError, Stale
+from ktrainer.machinery.election.leader import NotLeading
+
+if TYPE_CHECKING:
+    from ktrainer.api.trainjob import TrainJob
+    from ktrainer.controllers.trainjob.departures import Departures
+    from ktrainer.controllers.trainjob.events import Events
+    from ktrainer.controllers.trainjob.publisher import Publisher
+    from ktrainer.controllers.trainjob.writer import Writer
+    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.workload import WorkloadStatus
+    from ktrainer.runtime.plan import Plan
+    from ktrainer.runtime.runtime import Runtime
+
+ACCESS: Final = (Access(JOBSETS, ("get",)),)
+
+_PASSING: Final = (RetryableError, CacheError, NotLeading)
+"""Errors that say nothing about the TrainJob: it just was not the time."""
+
+
+class Survey(NamedTuple):
+    """What there is, and what there should be."""
+
+    workload: WorkloadStatus | None
+    plan: Plan | None
+    defaults: RunPolicy
+    """The runtime's for deadline and time to live: they hold also while nothing can be planned."""
+    trouble: Exception | None = None
+    """What went wrong while finding that out."""
+
+
+class Builder:
+    """Builds what TrainJobs need."""
+
+    def __init__(
+        self, writer: Writer, reader: Reader, publisher: Publisher, departures: Departures, events: Events
+    ) -> None:
+        self._writer = writer
+        self._reader = reader
+        self._publisher = publisher
+        self._departures = departures
+        self._events = events
+
+    async def survey(self, runtime: Runtime, trainjob: TrainJob) -> Survey:
+        """How the workload is, what is to be written, and what went wrong while finding that out."""
+        workload: WorkloadStatus | None = None
+        meta = trainjob.metadata
+        try:
+            workload = await runtime.status(trainjob) or self._departures.last_of(meta.key, meta.uid)
+            is_new = workload is None and trainjob.status == TrainJobStatus()
+            plan = await runtime.plan(trainjob, is_new=is_new)
+            return Survey(workload, plan, plan.run_policy)
+        except _PASSING:
+            raise
+        except Exception as error:  # plugins may not be ours, and the user shall read in the status what is wrong
+            return Survey(workload, None, await _defaults(runtime, trainjob), error)
+
+    async def may_have_ended(self, trainjob: TrainJob) -> bool:
+        """Whether a JobSet that is missing may have ended unseen.
+
+        Raises Stale where it is there, though no cache shows it: what follows is not to be taken back.
+        """
+        meta = trainjob.metadata
+        present = await self._reader.fetch(JOBSETS, meta.namespace, meta.name, live=True)
+        if present is not None and is_controlled(present, trainjob):
+            raise Stale("the cache of jobsets does not show the JobSet yet")
+        return not self._departures.was_held(meta.key, meta.uid)
+
+    async def build(self, runtime: Runtime, trainjob: TrainJob, plan: Plan) -> tuple[Plan | None, Exception | None]:
+        """Write what is planned; return the plan that counts, and what went wrong."""
+        try:
+            try:
+                await self._write_all(trainjob, plan)
+            except SnapshotAppeared:
+                plan = await runtime.plan(trainjob)
+                await self._write_all(trainjob, plan)
+        except _PASSING:
+            raise
+        except Exception as error:  # as above
+            return plan, error
+        return plan, None
+
+    async def _write_all(self, trainjob: TrainJob, plan: Plan) -> None:
+        if makes_snapshot(plan) and trainjob.status.runtime_digest not in (None, plan.runtime_digest):
+            await self._renew_digest(trainjob, plan)
+        settled = is_settled(restored(trainjob.status), trainjob.metadata.generation)
+        for component in plan.components:
+            await self._writer.write(trainjob, component, is_settled=settled)
+
+    async def _renew_digest(self, trainjob: TrainJob, plan: Plan) -> None:
+        """Store the digest of another snapshot than that which was lost, before it is there: else nobody trusts it."""
+        renewed = trainjob.status.model_copy(update={"runtime_digest": plan.runtime_digest})
+        await self._publisher.publish(trainjob.metadata, trainjob.status, renewed, at_once=True)
+        self._events.snapshot_lost(trainjob.metadata)
+        raise Stale("the snapshot of the runtime was lost; the digest of the new one is stored first")
+
+
+async def _defaults(runtime: Runtime, trainjob: TrainJob) -> RunPolicy:
+    try:
+        return await runtime.run_policy(trainjob)
+    except (ApiError, TransportError):
+        # What kept the plan from being made: it is told there, and tried again soon.
+        return RunPolicy()
+
+
+def makes_snapshot(plan: Plan) -> bool:
+    """Whether the snapshot of the runtime is among what is to be written."""
+    return any(each.resource == CONFIG_MAPS and each.write is Write.CREATE for each in plan.components)

@@ -1,0 +1,109 @@
+"""What is left to do for a TrainJob that has finished: very little, and without asking the API server for anything.
+
+Its gang is dissolved, so that the queue has its share back; the JobSet of one that exceeded its deadline is deleted,
+for which the failure had to be stored first; and some time later the TrainJob itself is deleted, if it says so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ktrainer.api.resources import COSCHEDULING_POD_GROUPS, JOBSETS, TRAINJOBS, VOLCANO_POD_GROUPS
+from ktrainer.api.trainjob import RuntimeRef
+from ktrainer.api.trainjobstatus import ConditionType, Reason
+from ktrainer.controllers.trainjob.ttl import seconds_to_live
+from ktrainer.kube.access import Access
+from ktrainer.kube.errors import Conflict, NotFound
+from ktrainer.machinery.control.reconcile import Stale
+from ktrainer.runtime.errors import UnsupportedRuntime
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from ktrainer.client.client import Client
+    from ktrainer.controllers.trainjob.glance import Glance
+    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.watch import Watch
+    from ktrainer.kube.conditions import Condition
+    from ktrainer.kube.identity import ObjectKey, Resource
+    from ktrainer.kube.meta import ObjectMeta
+    from ktrainer.runtime.registry import Runtimes
+
+ACCESS: Final = tuple(
+    Access(resource, ("delete",)) for resource in (TRAINJOBS, JOBSETS, COSCHEDULING_POD_GROUPS, VOLCANO_POD_GROUPS)
+)
+
+_GANGS: Final = (COSCHEDULING_POD_GROUPS, VOLCANO_POD_GROUPS)
+
+
+class Finisher:
+    """Does what is left to do."""
+
+    def __init__(self, client: Client, reader: Reader, watches: Mapping[Resource, Watch], runtimes: Runtimes) -> None:
+        self._client = client
+        self._reader = reader
+        self._gangs = tuple(resource for resource in _GANGS if resource in watches)
+        self._runtimes = runtimes
+        self._deleted: dict[tuple[Resource, ObjectKey], str] = {}
+        """The uids of objects that are deleted, but still in the cache."""
+
+    async def clean(self, meta: ObjectMeta, end: Condition) -> None:
+        """Delete what must not outlive the end; raises what the client raises, to be tried again."""
+        for resource in self._gangs:
+            await self._delete(resource, meta)
+        if end.type == ConditionType.FAILED and end.reason == Reason.DEADLINE_EXCEEDED:
+            await self._delete(JOBSETS, meta)
+
+    async def _delete(self, resource: Resource, meta: ObjectMeta) -> None:
+        present = await self._reader.fetch(resource, meta.namespace, meta.name)
+        if present is None:
+            self._deleted.pop((resource, meta.key), None)
+            return
+        metadata = present["metadata"]
+        uid = metadata["uid"]
+        is_ours = any(
+            owner.get("controller") and owner["uid"] == meta.uid for owner in metadata.get("ownerReferences") or ()
+        )
+        if not is_ours or "deletionTimestamp" in metadata or self._deleted.get((resource, meta.key)) == uid:
+            return
+        try:
+            await self._client.delete(resource, meta.key, uid=uid)
+        except (NotFound, Conflict):
+            # Gone already, or another one of the same name.
+            return
+        self._deleted[resource, meta.key] = uid
+
+    async def expire(self, meta: ObjectMeta, glance: Glance, end: Condition, now: datetime) -> float | None:
+        """Delete a TrainJob whose time is up; return in how many seconds it will be, none for never.
+
+        Raises Stale where the TrainJob has changed meanwhile, and what the client raises.
+        """
+        seconds = glance.spec.ttl_seconds_after_finished
+        if seconds is None:
+            seconds = await self._default_ttl(meta, glance)
+        remaining = seconds_to_live(glance.status.completion_time or end.last_transition_time, seconds, now)
+        if remaining is None or remaining > 0:
+            return remaining
+        try:
+            await self._client.delete(TRAINJOBS, meta.key, uid=meta.uid, resource_version=meta.resource_version)
+        except NotFound:
+            return None
+        except Conflict as error:
+            raise Stale(f"the TrainJob has changed meanwhile: {error}") from error
+        return None
+
+    async def _default_ttl(self, meta: ObjectMeta, glance: Glance) -> int | None:
+        ref = glance.spec.runtime_ref
+        if not glance.status.runtime_digest:
+            return None
+        try:
+            runtime = self._runtimes.of(RuntimeRef(name=ref.name, api_group=ref.api_group, kind=ref.kind))
+        except UnsupportedRuntime:
+            return None
+        return (await runtime.kept_policy(meta, glance.status.runtime_digest)).ttl_seconds_after_finished
+
+    def forget(self, key: ObjectKey) -> None:
+        """Forget a TrainJob that is gone."""
+        for resource in (*self._gangs, JOBSETS):
+            self._deleted.pop((resource, key), None)

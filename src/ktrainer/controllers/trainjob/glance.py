@@ -1,0 +1,67 @@
+"""What decides whether there is anything to do for a TrainJob, read from its bytes without decoding the rest.
+
+Most TrainJobs in a cluster have finished, and each of them is looked at whenever the manager starts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ktrainer.api.labels import GROUP
+from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES
+from ktrainer.api.trainjob import TRAINJOB_CONTROLLER
+from ktrainer.controllers.trainjob.conditions import end_of
+from ktrainer.kube.conditions import Condition  # noqa: TC001 - msgspec reads the annotations at run time
+
+if TYPE_CHECKING:
+    from ktrainer.machinery.cache.objects import CachedObject
+
+
+class _RuntimeRef(msgspec.Struct, rename="camel", gc=False):
+    name: str
+    api_group: str = GROUP
+    kind: str = CLUSTER_TRAINING_RUNTIMES.kind
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    runtime_ref: _RuntimeRef
+    managed_by: str = TRAINJOB_CONTROLLER
+    ttl_seconds_after_finished: int | None = None
+
+
+class _Status(msgspec.Struct, rename="camel", gc=False):
+    conditions: tuple[Condition, ...] = ()
+    state: str | None = None
+    completion_time: str | None = None
+    runtime_digest: str | None = None
+
+
+_specs = msgspec.json.Decoder(_Spec)
+_statuses = msgspec.json.Decoder(_Status)
+
+
+class Glance(msgspec.Struct, gc=False, frozen=True):
+    """The few fields of a TrainJob that most passes need."""
+
+    spec: _Spec
+    status: _Status
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the TrainJob is ours to run."""
+        return self.spec.managed_by == TRAINJOB_CONTROLLER
+
+    @property
+    def end(self) -> Condition | None:
+        """The condition that says that the TrainJob has finished."""
+        return end_of(self.status.conditions)
+
+
+def glance_at(trainjob: CachedObject) -> Glance | None:
+    """Read the few fields; none of a TrainJob that is malformed."""
+    try:
+        return Glance(_specs.decode(trainjob.spec), _statuses.decode(trainjob.status) if trainjob.status else _Status())
+    except (msgspec.MsgspecError, RecursionError):
+        return None

@@ -1,0 +1,233 @@
+"""Reconciles a TrainJob: plan, write what is missing, look at the workload, tell, and end it when it is time.
+
+The shell around the pure decisions beside it. Everything is read from caches; the few live reads are where a cache
+cannot know. Nothing that matters is kept in memory alone: a turn that is cut off anywhere is begun anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from ktrainer.api.decoding import decode
+from ktrainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
+from ktrainer.api.trainjobstatus import ConditionType, Reason, TrainJobStatus
+from ktrainer.client.errors import TransportError
+from ktrainer.controllers.trainjob.brevity import restored
+from ktrainer.controllers.trainjob.builder import makes_snapshot
+from ktrainer.controllers.trainjob.conditions import failed_condition, state_of
+from ktrainer.controllers.trainjob.ending import decide_end, time_left
+from ktrainer.controllers.trainjob.glance import glance_at
+from ktrainer.controllers.trainjob.status import Seen, build_status, settled_status
+from ktrainer.controllers.trainjob.vanished import deletes_itself
+from ktrainer.controllers.trainjob.verdict import READY, Verdict, previous_verdict, verdict_of, verdict_on
+from ktrainer.framework.errors import PluginError
+from ktrainer.kube import fields
+from ktrainer.kube.errors import ApiError
+from ktrainer.kube.fields import Path, message_of
+from ktrainer.kube.jsonvalue import is_deeper_than
+from ktrainer.machinery.cache.objects import decoded
+from ktrainer.machinery.control.reconcile import Result, RetryableError, Stale
+from ktrainer.runtime.errors import UnsupportedRuntime
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ktrainer.client.servertime import ServerTime
+    from ktrainer.controllers.trainjob.applied import Applied
+    from ktrainer.controllers.trainjob.builder import Builder
+    from ktrainer.controllers.trainjob.departures import Departures
+    from ktrainer.controllers.trainjob.diagnosis import Diagnosis
+    from ktrainer.controllers.trainjob.events import Events
+    from ktrainer.controllers.trainjob.finisher import Finisher
+    from ktrainer.controllers.trainjob.glance import Glance
+    from ktrainer.controllers.trainjob.publisher import Publisher
+    from ktrainer.kube.conditions import Condition
+    from ktrainer.kube.fields import ErrorList
+    from ktrainer.kube.identity import ObjectKey, Resource
+    from ktrainer.machinery.cache.objects import CachedObject
+    from ktrainer.machinery.cache.reader import Reader
+    from ktrainer.machinery.cache.written import WrittenVersions
+    from ktrainer.runtime.registry import Runtimes
+
+_log = structlog.get_logger(__name__)
+
+DEEPEST: Final = 100
+"""How many levels of a spec may be nested: no sound one has so many, and what we build of it has more."""
+LONGEST_SECONDS: Final = 86_400.0
+"""When a TrainJob that waits for a deadline or its deletion is looked at again at the latest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the reconciler works with."""
+
+    trainjobs: Reader[CachedObject]
+    runtimes: Runtimes
+    builder: Builder
+    publisher: Publisher
+    finisher: Finisher
+    departures: Departures
+    applied: Applied
+    written: WrittenVersions
+    version_of: Callable[[Resource], str]
+    """The version that the caches of a resource have reached."""
+    server_time: ServerTime
+    diagnosis: Diagnosis
+    events: Events
+
+
+class TrainJobReconciler:
+    """Reconciles TrainJobs."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def reconcile(self, key: ObjectKey) -> Result:
+        """Do what there is to do for a TrainJob; one that is gone is a success."""
+        cached = self._parts.trainjobs.get(key)
+        if cached is None:
+            self._forget(key)
+            self._parts.finisher.forget(key)
+            self._parts.diagnosis.forget(key, is_gone=True)
+            return Result()
+        meta, glance = cached.metadata, glance_at(cached)
+        if meta.is_deleting or (glance and not glance.is_ours):
+            return Result()
+        if resource := self._parts.written.stale(key, meta.uid, self._parts.version_of):
+            raise Stale(f"the cache of {resource.plural} does not show our last write yet")
+        if glance and (end := glance.end):
+            return await self._finish(cached, glance, end)
+        trainjob = _decoded(cached)
+        if isinstance(trainjob, list):
+            return await self._reject(cached, trainjob)
+        return await self._advance(trainjob)
+
+    async def _finish(self, cached: CachedObject, glance: Glance, end: Condition) -> Result:
+        """Do what is left for a TrainJob that has finished."""
+        parts, meta = self._parts, cached.metadata
+        self._forget(meta.key)
+        await parts.finisher.clean(meta, end)
+        # Somebody else may have ended it, or the original did.
+        is_unsettled = glance.status.state != state_of([end], suspend=False) or glance.status.completion_time is None
+        if is_unsettled or parts.diagnosis.is_owed(meta.key):
+            trainjob = _decoded(cached)
+            if isinstance(trainjob, TrainJob):
+                failure = await parts.diagnosis.fetch(meta) if parts.diagnosis.is_owed(meta.key) else None
+                status = settled_status(trainjob, parts.server_time.now(), failure)
+                await parts.publisher.publish(meta, trainjob.status, status)
+                if parts.diagnosis.is_owed(meta.key):
+                    raise RetryableError("it cannot be told what failed first")
+                if is_unsettled:
+                    # Its next turn comes with what was just written.
+                    return Result()
+        return _after(await parts.finisher.expire(meta, glance, end, parts.server_time.now()))
+
+    async def _advance(self, trainjob: TrainJob) -> Result:
+        """Take a TrainJob that has not finished one step further."""
+        try:
+            runtime = self._parts.runtimes.of(trainjob.spec.runtime_ref)
+        except UnsupportedRuntime as error:
+            failed = failed_condition(trainjob, Reason.TRAINING_RUNTIME_NOT_SUPPORTED, str(error))
+            return await self._tell(trainjob, Seen(verdict=Verdict(Reason.VALIDATION_REJECTED, str(error)), end=failed))
+        survey = await self._parts.builder.survey(runtime, trainjob)
+        workload, plan, trouble = survey.workload, survey.plan, survey.trouble
+        end = decide_end(trainjob, workload, plan, survey.defaults, self._parts.server_time.now())
+        if end and end.reason == Reason.JOBSET_DELETED and not await self._parts.builder.may_have_ended(trainjob):
+            end = None
+        if end is not None:
+            verdict = READY if workload else previous_verdict(restored(trainjob.status))
+            digest = plan.runtime_digest if plan and not makes_snapshot(plan) else None
+            failure = await self._parts.diagnosis.fetch(trainjob.metadata) if end.type == ConditionType.FAILED else None
+            seen = Seen(verdict=verdict, workload=workload, plan=plan, digest=digest, end=end, first_failure=failure)
+            return await self._tell(trainjob, seen)
+        if plan is not None:
+            plan, trouble = await self._parts.builder.build(runtime, trainjob, plan)
+        if isinstance(trouble, ApiError) and trouble.namespace_terminating:
+            return Result()
+        verdict = verdict_of(trouble) if trouble else verdict_on(plan) if plan else READY
+        # Once the snapshot is there, whatever else is wrong: nobody may exchange it meanwhile.
+        digest = plan.runtime_digest if plan and (trouble is None or not makes_snapshot(plan)) else None
+        is_due = self._parts.diagnosis.is_due(trainjob.metadata.key, workload)
+        failure = await self._parts.diagnosis.fetch(trainjob.metadata) if is_due else None
+        seen = Seen(
+            verdict=verdict,
+            workload=workload,
+            plan=plan,
+            defaults=survey.defaults,
+            digest=digest,
+            first_failure=failure,
+        )
+        return await self._tell(trainjob, seen, trouble)
+
+    async def _tell(self, trainjob: TrainJob, seen: Seen, error: Exception | None = None) -> Result:
+        """Write the status, do what follows from an end, and decide about the next turn."""
+        parts, meta, now = self._parts, trainjob.metadata, self._parts.server_time.now()
+        if error is not None:
+            parts.events.creation_failed(meta, seen.verdict.message)
+        status = build_status(trainjob, seen, now)
+        # What must not be lost with this process, or is not found a second time.
+        at_once = bool(seen.first_failure or (seen.plan and deletes_itself(seen.plan)) or _is_unexpected(error))
+        wait = await parts.publisher.publish(meta, trainjob.status, status, at_once=at_once)
+        if seen.end is not None:
+            await parts.finisher.clean(meta, seen.end)
+            return Result()
+        left = time_left(trainjob, seen.defaults, now)
+        if error is None:
+            return _after(wait, left)
+        if seen.verdict.is_lasting:
+            _log.warning("nothing more can be done for now", reason=seen.verdict.reason, error=seen.verdict.message)
+            return _after(wait, left, seen.verdict.retry_seconds)
+        if _is_unexpected(error):
+            raise error
+        raise RetryableError(seen.verdict.message, requeue_after=_after(wait, left).requeue_after) from error
+
+    async def _reject(self, cached: CachedObject, errors: ErrorList) -> Result:
+        """Say of a TrainJob that cannot be read what is wrong with it."""
+        status = decode(TrainJobStatus, decoded(cached.status) or {})
+        stand_in = TrainJob(
+            metadata=cached.metadata,
+            spec=TrainJobSpec(runtime_ref=RuntimeRef(name="unreadable")),
+            status=TrainJobStatus() if isinstance(status, list) else status,
+        )
+        message = f"the TrainJob is malformed: {message_of(errors)}"
+        self._parts.events.creation_failed(cached.metadata, message)
+        _log.warning("a TrainJob is malformed", error=message)
+        verdict = Verdict(Reason.VALIDATION_REJECTED, message, is_lasting=True)
+        status_now = build_status(stand_in, Seen(verdict=verdict), self._parts.server_time.now())
+        return _after(await self._parts.publisher.publish(cached.metadata, stand_in.status, status_now))
+
+    def _forget(self, key: ObjectKey) -> None:
+        """Forget what is kept of a TrainJob that has finished or is gone."""
+        parts = self._parts
+        parts.applied.forget(key)
+        parts.departures.forget(key)
+        parts.publisher.forget(key)
+        parts.diagnosis.forget(key)
+        parts.written.forget_owner(key)
+
+
+def _decoded(cached: CachedObject) -> TrainJob | ErrorList:
+    too_deep = [fields.invalid(Path("spec"), "object", f"must not be nested more than {DEEPEST} levels deep")]
+    try:
+        spec, status = decoded(cached.spec), decoded(cached.status) or {}
+    except RecursionError:
+        return too_deep
+    if is_deeper_than(spec, DEEPEST):
+        return too_deep
+    return decode(TrainJob, {"metadata": cached.metadata, "spec": spec, "status": status})
+
+
+def _is_unexpected(error: Exception | None) -> bool:
+    """Whether an error is a bug, ours or a plugin's, whose stack somebody will want to see."""
+    if isinstance(error, PluginError):
+        return not isinstance(error.__cause__, ApiError | TransportError)
+    return error is not None and not isinstance(error, ApiError | TransportError) and not verdict_of(error).is_lasting
+
+
+def _after(*seconds: float | None) -> Result:
+    """The next turn, at the earliest of some times from now."""
+    known = [max(each, 0.001) for each in seconds if each is not None]
+    return Result(requeue_after=min((*known, LONGEST_SECONDS))) if known else Result()

@@ -1,0 +1,146 @@
+"""What the status of a TrainJob shall say after a pass. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ktrainer.api.decoding import encode
+from ktrainer.api.labels import JOBSET_NAME, REPLICATED_JOB_NAME
+from ktrainer.api.trainingruntime import RunPolicy
+from ktrainer.controllers.trainjob.brevity import restored
+from ktrainer.controllers.trainjob.conditions import (
+    OURS,
+    end_of,
+    finished_condition,
+    resources_condition,
+    running_condition,
+    state_of,
+    suspended_condition,
+    with_condition,
+)
+from ktrainer.controllers.trainjob.deadline import started_at
+from ktrainer.kube.conditions import find
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ktrainer.api.trainjob import TrainJob
+    from ktrainer.api.trainjobstatus import FirstFailure, TrainJobStatus
+    from ktrainer.controllers.trainjob.verdict import Verdict
+    from ktrainer.framework.workload import WorkloadStatus
+    from ktrainer.kube.conditions import Condition
+    from ktrainer.kube.jsonvalue import JsonObject
+    from ktrainer.runtime.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a pass has found out."""
+
+    verdict: Verdict
+    """Whether all that the TrainJob needs is applied."""
+    workload: WorkloadStatus | None = None
+    plan: Plan | None = None
+    """None where nothing could be planned: what the status says about it stays."""
+    defaults: RunPolicy = field(default_factory=RunPolicy)
+    """The runtime's for deadline and time to live."""
+    digest: str | None = None
+    """The digest of the snapshot that there is; none where it is not known to be there."""
+    end: Condition | None = None
+    """Complete or Failed, with the time where that is known; none while the TrainJob goes on."""
+    first_failure: FirstFailure | None = None
+    """What failed first; none where nothing new is known about it."""
+
+
+def conditions_before_end(trainjob: TrainJob, now: datetime) -> list[Condition]:
+    """The conditions with what the spec alone tells: whether the TrainJob is suspended."""
+    suspended = suspended_condition(trainjob)
+    conditions = restored(trainjob.status).conditions
+    return with_condition(conditions, suspended, now) if suspended else list(conditions)
+
+
+def build_status(trainjob: TrainJob, seen: Seen, now: datetime) -> TrainJobStatus:
+    """The status after a pass over a TrainJob that had not finished before; what others have written stays."""
+    status, plan, workload = trainjob.status, seen.plan, seen.workload
+    conditions = conditions_before_end(trainjob, now)
+    start = started_at(trainjob, conditions)
+    resources = resources_condition(trainjob, seen.verdict.reason, seen.verdict.message)
+    conditions = with_condition(conditions, resources, now)
+    conditions = _with_running(trainjob, conditions, seen, now)
+    update: dict[str, object] = {}
+    if workload and workload.jobs:
+        update["jobs_status"] = list(workload.jobs)
+    if plan and plan.sized_job:
+        update["nodes"] = plan.nodes
+        update["selector"] = f"{JOBSET_NAME}={trainjob.metadata.name},{REPLICATED_JOB_NAME}={plan.sized_job}"
+    if seen.digest:
+        update["runtime_digest"] = seen.digest
+    if seen.first_failure:
+        update["first_failure"] = seen.first_failure
+    if trainjob.spec.suspend and seen.end is None:
+        update["start_time"] = None
+    elif start and (status.start_time or workload or seen.verdict.is_ready):
+        # Anew with each resume, as that of a Job.
+        update["start_time"] = start
+    return _settled(trainjob, status.model_copy(update=update), conditions)
+
+
+def settled_status(trainjob: TrainJob, now: datetime, first_failure: FirstFailure | None = None) -> TrainJobStatus:
+    """The status of a TrainJob that has finished, with what follows from that; somebody else may have ended it."""
+    conditions = with_condition(trainjob.status.conditions, finished_condition(trainjob), now)
+    status = trainjob.status
+    if first_failure is not None:
+        status = status.model_copy(update={"first_failure": first_failure})
+    return _settled(trainjob, status, conditions)
+
+
+def _settled(trainjob: TrainJob, status: TrainJobStatus, conditions: list[Condition]) -> TrainJobStatus:
+    update: dict[str, object] = {
+        "conditions": conditions,
+        "state": state_of(conditions, suspend=trainjob.spec.suspend),
+        "observed_generation": trainjob.metadata.generation,
+    }
+    end = end_of(conditions)
+    if end is not None and status.completion_time is None:
+        update["completion_time"] = end.last_transition_time
+    return status.model_copy(update=update)
+
+
+def _with_running(trainjob: TrainJob, conditions: list[Condition], seen: Seen, now: datetime) -> list[Condition]:
+    if seen.end is not None:
+        conditions = with_condition(conditions, finished_condition(trainjob), now)
+        return with_condition(conditions, _completed(trainjob, seen.end), now)
+    # Without a plan, the job that counts is the one that did before.
+    sized = seen.plan.sized_job if seen.plan else _sized_before(trainjob.status)
+    return with_condition(conditions, running_condition(trainjob, seen.workload, sized), now)
+
+
+def _sized_before(status: TrainJobStatus) -> str | None:
+    """The job that a status counts the nodes of; none where it does not say so."""
+    return (status.selector or "").partition(f"{REPLICATED_JOB_NAME}=")[2] or None
+
+
+def _completed(trainjob: TrainJob, end: Condition) -> Condition:
+    """The end with what the API requires of a condition: the workload may have left it out."""
+    return msgspec.structs.replace(end, reason=end.reason or end.type, observed_generation=trainjob.metadata.generation)
+
+
+def ours_of(status: TrainJobStatus) -> JsonObject:
+    """The part of a status that is ours to write, complete and in a fixed order: what is left out would be removed."""
+    conditions = [found for type_ in OURS if (found := find(status.conditions, type_))]
+    fields: JsonObject = {
+        "conditions": msgspec.to_builtins(conditions),
+        "jobsStatus": [encode(job) for job in status.jobs_status],
+        "state": status.state.value if status.state else None,
+        "observedGeneration": status.observed_generation,
+        "startTime": status.start_time,
+        "completionTime": status.completion_time,
+        "runtimeDigest": status.runtime_digest,
+        "firstFailure": encode(status.first_failure) if status.first_failure else None,
+        "nodes": status.nodes,
+        "selector": status.selector,
+    }
+    return {name: value for name, value in fields.items() if value not in (None, [])}

@@ -1,0 +1,35 @@
+"""Who is woken by a change of something else, by the controller as a whole."""
+
+from ktrainer.api.resources import VOLCANO_POD_GROUPS
+from ktrainer.kube.errors import ApiError
+from support.apiserver import Call
+from support.modelevents import api_error
+from support.training import runtime
+from support.trainingcluster import TrainingCluster, controller, idle_cluster
+from support.virtualtime import VirtualClock
+
+ABSENT = api_error(404, "NotFound")
+
+
+def set_volcano(cluster: TrainingCluster, *, is_there: bool) -> None:
+    """Install Volcano's CRD, or remove it."""
+
+    def refuse(call: Call) -> ApiError | None:
+        return ABSENT if call.resource == VOLCANO_POD_GROUPS and not is_there else None
+
+    cluster.server.stores[VOLCANO_POD_GROUPS].outage = None if is_there else ABSENT
+    cluster.server.refuse = refuse
+
+
+async def test_a_kind_that_arrives_should_wake_those_who_wait_for_it(virtual_clock: VirtualClock) -> None:
+    async with idle_cluster(virtual_clock, runtime(podGroupPolicy={"volcano": {}})) as cluster:
+        set_volcano(cluster, is_there=False)
+        async with controller(cluster.server, virtual_clock):
+            cluster.submit()
+            # By then it was tried after some forty and eighty seconds, and the next time is after a hundred and sixty.
+            await cluster.wait(100)
+            assert cluster.server.find(VOLCANO_POD_GROUPS, "demo") is None
+            set_volcano(cluster, is_there=True)
+            await cluster.wait(13)
+            assert cluster.server.find(VOLCANO_POD_GROUPS, "demo") is not None
+            assert cluster.conditions()["ResourcesReady"] == "True Applied"
