@@ -27,4 +27,4 @@ COPY --from=build /opt/ktrainer /opt/ktrainer
 ENV PATH=/opt/ktrainer/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 USER 65532:65532
 ENTRYPOINT ["ktrainer"]
-CMD ["--help"]
+CMD ["manager"]

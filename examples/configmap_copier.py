@@ -5,19 +5,20 @@ import os
 
 import orjson
 
-from ktrainer.client.config import load_config
+from ktrainer.client.config.config import load_config
 from ktrainer.kube.identity import ObjectKey, Resource
-from ktrainer.machinery.admission import AdmissionRequest, AdmissionResponse, Hook, allowed, denied
-from ktrainer.machinery.admissionserver import ServerOptions
-from ktrainer.machinery.cabundle import VALIDATING, Configuration
-from ktrainer.machinery.controller import ControllerSettings
-from ktrainer.machinery.handlers import EnqueueForObject
-from ktrainer.machinery.objects import CachedObject
+from ktrainer.machinery.admission.hook import AdmissionRequest, AdmissionResponse, Hook, allowed, denied
+from ktrainer.machinery.admission.server import ServerOptions
+from ktrainer.machinery.cache.objects import CachedObject
+from ktrainer.machinery.cache.source import View
+from ktrainer.machinery.certificates.cabundle import VALIDATING, Configuration
+from ktrainer.machinery.certificates.pki import PkiPolicy
+from ktrainer.machinery.control.controller import ControllerSettings
+from ktrainer.machinery.control.handlers import EnqueueForObject
+from ktrainer.machinery.control.reconcile import Result
 from ktrainer.machinery.operator import Operator, OperatorSettings
-from ktrainer.machinery.pki import PkiPolicy
-from ktrainer.machinery.reconcile import Result
-from ktrainer.machinery.source import View
-from ktrainer.machinery.webhooks import WebhookSettings, add_webhooks
+from ktrainer.machinery.servingcertificates import CertificateSettings, add_certificates
+from ktrainer.machinery.webhooks import add_webhooks
 
 CONFIGMAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 NAME, TO, PORT = "configmap-copier", "copier.example/to", int(os.environ.get("COPIER_PORT", "9443"))
@@ -40,8 +41,7 @@ async def main() -> None:
         source = configmaps.reader.get(key)
         if source is not None and TO in source.metadata.annotations:
             wanted = ObjectKey(key.namespace, source.metadata.annotations[TO])
-            present = configmaps.reader.get(wanted)
-            if present is None or present.data != source.data:
+            if (present := configmaps.reader.get(wanted)) is None or present.data != source.data:
                 owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": key.name, "uid": source.metadata.uid}
                 metadata = {"name": wanted.name, "ownerReferences": [owner]}
                 body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": source.data}
@@ -50,8 +50,9 @@ async def main() -> None:
 
     configmaps.add_handler(EnqueueForObject(operator.controller(ControllerSettings(NAME, workers=4), copy)))
     policy, secret = PkiPolicy(NAME, ("127.0.0.1",)), ObjectKey("default", f"{NAME}-certificates")
-    settings = WebhookSettings(secret, [Configuration(VALIDATING, NAME)], policy, ServerOptions("127.0.0.1", PORT))
-    add_webhooks(operator, settings, [Hook("/loops", refuse_loops, is_mutating=False)])
+    certificates = add_certificates(operator, CertificateSettings(secret, [Configuration(VALIDATING, NAME)], policy))
+    hooks = [Hook("/loops", refuse_loops, is_mutating=False)]
+    add_webhooks(operator, certificates, hooks, ServerOptions("127.0.0.1", PORT))
     await operator.run()
 
 

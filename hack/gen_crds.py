@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ktrainer.kube.identity import Resource
 
 FOLDER = Path(__file__).parent.parent / "config/crd"
+KEPT = "kustomization.yaml"
+"""The one file in the folder that is written by hand."""
 
 KINDS: tuple[tuple[Resource, type[Model]], ...] = (
     (TRAINJOBS, TrainJob),
@@ -55,14 +57,15 @@ def main(arguments: list[str]) -> int:
     """Write or check the files; the exit code is 1 when the check fails."""
     wanted = {f"{crd['metadata']['name']}.yaml": render(crd) for crd in build_crds()}
     if arguments == ["--check"]:
-        found = {path.name: path.read_text() for path in FOLDER.glob("*.yaml")}
+        found = {path.name: path.read_text() for path in FOLDER.glob("*.yaml") if path.name != KEPT}
         if found == wanted:
             return 0
         print("config/crd is stale: run `make generate`", file=sys.stderr)
         return 1
     FOLDER.mkdir(parents=True, exist_ok=True)
     for path in FOLDER.glob("*.yaml"):
-        path.unlink()
+        if path.name != KEPT:
+            path.unlink()
     for name, text in wanted.items():
         (FOLDER / name).write_text(text)
     return 0

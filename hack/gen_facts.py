@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from generated import write_or_check
+
 VERSION = "1.36.0"
 FILE = Path(__file__).parent.parent / "src/ktrainer/kube/facts.json"
 
@@ -48,14 +50,7 @@ JsonObject = dict[str, Any]
 
 def main(arguments: list[str]) -> int:
     """Write or check the file; the exit code is 1 when the check fails."""
-    wanted = render(build_facts(load_definitions(), ROOTS))
-    if arguments == ["--check"]:
-        if FILE.exists() and FILE.read_text() == wanted:
-            return 0
-        print(f"{FILE.name} is stale: run `make generate`", file=sys.stderr)
-        return 1
-    FILE.write_text(wanted)
-    return 0
+    return write_or_check(FILE, render(build_facts(load_definitions(), ROOTS)), FILE.name, arguments)
 
 
 def load_definitions() -> JsonObject:

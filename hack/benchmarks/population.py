@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import yaml
-from prometheus_client import CollectorRegistry
 
+from benchmarks.progress import counted
+from benchmarks.writing import connected, for_each
 from clusters import install
 from clusters.api import Api
 from clusters.wait import wait_for
 from controlplane.product import MODULES
-from ktrainer.aio.clock import SystemClock
-from ktrainer.client.config import load_config
-from ktrainer.client.connect import connect
 from ktrainer.client.patchtype import PatchType
 from ktrainer.kube.identity import ObjectKey, Resource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Iterator
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ktrainer.client.client import Client
@@ -33,7 +30,7 @@ _AT_ONCE = 16
 def install_crds(kubeconfig: Path) -> None:
     """Make the API server serve our kinds."""
     api = Api(kubeconfig)
-    crds = [yaml.load(path.read_bytes(), yaml.CSafeLoader) for path in sorted(CRDS.glob("*.yaml"))]
+    crds = [yaml.load(path.read_bytes(), yaml.CSafeLoader) for path in sorted(CRDS.glob("*.kubeflow.org.yaml"))]
     install.apply_all(api, crds)
     if not wait_for(lambda: install.established(api, crds), 30):
         raise SystemExit("the API server does not serve our CRDs")
@@ -60,51 +57,30 @@ def trainjob(name: str) -> dict[str, Any]:
     }
 
 
-async def create_trainjobs(kubeconfig: Path, numbers: Iterable[int]) -> None:
+async def create_trainjobs(kubeconfig: Path, numbers: Sequence[int]) -> None:
     """Create TrainJobs, with a status as a controller writes it."""
-    await _for_each(kubeconfig, numbers, _create)
+    async with connected(kubeconfig) as client:
+        await for_each(counted(numbers), lambda number: _create(client, number), _AT_ONCE)
 
 
-async def touch_trainjobs(kubeconfig: Path, numbers: Iterable[int]) -> None:
+async def touch_trainjobs(kubeconfig: Path, numbers: Sequence[int]) -> None:
     """Change TrainJobs, each once."""
-    await _for_each(kubeconfig, numbers, _touch)
+    async with connected(kubeconfig) as client:
+        await for_each(numbers, lambda number: _touch(client, number), _AT_ONCE)
 
 
-async def _for_each(
-    kubeconfig: Path, numbers: Iterable[int], work: Callable[[Client, Iterator[int]], Coroutine[None, None, None]]
-) -> None:
-    registry = CollectorRegistry()
-    config = load_config(kubeconfig)
-    connection = connect(config, component="bench", clock=SystemClock(), registry=registry, qps=1e6, burst=10**6)
-    pending = iter(numbers)
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(_AT_ONCE):
-                tasks.create_task(work(connection.client, pending))
-    finally:
-        await connection.close()
+async def _create(client: Client, number: int) -> None:
+    name = f"job-{number:05}"
+    await client.create(TRAINJOBS, "default", orjson.dumps(trainjob(name)))
+    time = "2026-01-01T00:00:00Z"
+    condition = {"type": "Complete", "status": "True", "reason": "Done", "message": "done", "lastTransitionTime": time}
+    jobs = [{"name": "node", "ready": 0, "succeeded": 1, "failed": 0, "active": 0, "suspended": 0}]
+    status = {"status": {"conditions": [condition], "jobsStatus": jobs}}
+    body = {"apiVersion": TRAINJOBS.api_version, "kind": TRAINJOBS.kind, "metadata": {"name": name}, **status}
+    key = ObjectKey("default", name)
+    await client.apply(TRAINJOBS, key, orjson.dumps(body), field_manager="bench", subresource="status")
 
 
-async def _create(client: Client, numbers: Iterator[int]) -> None:
-    for number in numbers:
-        name = f"job-{number:05}"
-        await client.create(TRAINJOBS, "default", orjson.dumps(trainjob(name)))
-        time = "2026-01-01T00:00:00Z"
-        condition = {
-            "type": "Complete",
-            "status": "True",
-            "reason": "Done",
-            "message": "done",
-            "lastTransitionTime": time,
-        }
-        jobs = [{"name": "node", "ready": 0, "succeeded": 1, "failed": 0, "active": 0, "suspended": 0}]
-        status = {"status": {"conditions": [condition], "jobsStatus": jobs}}
-        body = {"apiVersion": TRAINJOBS.api_version, "kind": TRAINJOBS.kind, "metadata": {"name": name}, **status}
-        key = ObjectKey("default", name)
-        await client.apply(TRAINJOBS, key, orjson.dumps(body), field_manager="bench", subresource="status")
-
-
-async def _touch(client: Client, numbers: Iterator[int]) -> None:
-    for number in numbers:
-        body = orjson.dumps({"metadata": {"annotations": {"example.org/touched": "yes"}}})
-        await client.patch(TRAINJOBS, ObjectKey("default", f"job-{number:05}"), body, PatchType.MERGE)
+async def _touch(client: Client, number: int) -> None:
+    body = orjson.dumps({"metadata": {"annotations": {"example.org/touched": "yes"}}})
+    await client.patch(TRAINJOBS, ObjectKey("default", f"job-{number:05}"), body, PatchType.MERGE)

@@ -11,9 +11,9 @@ from prometheus_client import CollectorRegistry
 from benchmarks.figure import Figure
 from ktrainer.aio.clock import SystemClock
 from ktrainer.kube.identity import ObjectKey
-from ktrainer.machinery.queuemetrics import QueueMetrics
-from ktrainer.machinery.ratelimiter import ExponentialLimiter
-from ktrainer.machinery.workqueue import WorkQueue
+from ktrainer.machinery.queue.metrics import QueueMetrics
+from ktrainer.machinery.queue.ratelimiter import ExponentialLimiter
+from ktrainer.machinery.queue.workqueue import WorkQueue
 
 _KEYS = 1_000
 _ROUNDS = 200

@@ -19,13 +19,13 @@ from prometheus_client import CollectorRegistry
 
 from benchmarks.population import TRAINJOBS
 from ktrainer.aio.clock import SystemClock
-from ktrainer.client.config import load_config
+from ktrainer.client.config.config import load_config
 from ktrainer.client.connect import connect
-from ktrainer.machinery.cache import Cache
-from ktrainer.machinery.cachemetrics import CacheMetrics
-from ktrainer.machinery.objects import CachedObject
-from ktrainer.machinery.source import View
-from ktrainer.machinery.written import WrittenVersions
+from ktrainer.machinery.cache.cache import Cache
+from ktrainer.machinery.cache.metrics import CacheMetrics
+from ktrainer.machinery.cache.objects import CachedObject
+from ktrainer.machinery.cache.source import View
+from ktrainer.machinery.cache.written import WrittenVersions
 
 
 class _Counter:

@@ -11,6 +11,7 @@ import json
 import os
 import ssl
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -20,6 +21,8 @@ import yaml
 Object = dict[str, Any]
 
 _TIMEOUT_SECONDS = 30.0
+_IDLE_SECONDS = 30.0
+"""How long a connection may rest before another is opened: API servers close theirs after 90."""
 
 
 class Refused(Exception):
@@ -43,6 +46,7 @@ class Api:
         self._tls = _context(cluster, user)
         self._headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
         self._connection: http.client.HTTPSConnection | None = None
+        self._used_at = 0.0
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""
@@ -55,6 +59,8 @@ class Api:
     ) -> Object:
         """Send one request and return the object in the answer; raise Refused on anything but a success."""
         headers = {**self._headers, "Accept": "application/json", "Content-Type": content_type}
+        if time.monotonic() - self._used_at > _IDLE_SECONDS:
+            self.close()
         if self._connection is None:
             self._connection = http.client.HTTPSConnection(
                 str(self._address.hostname), self._address.port, timeout=_TIMEOUT_SECONDS, context=self._tls
@@ -63,6 +69,7 @@ class Api:
             self._connection.request(method, path, None if body is None else json.dumps(body), headers)
             answer = self._connection.getresponse()
             content = answer.read()
+            self._used_at = time.monotonic()
         except BaseException:
             # The connection is in the middle of something: no further request may use it.
             self.close()
@@ -78,6 +85,16 @@ class Api:
     def get(self, path: str) -> Object:
         """Return one object, or a list of them."""
         return self.request("GET", path)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is an object at `path`; raises Refused where that cannot be told."""
+        try:
+            self.get(path)
+        except Refused as refusal:
+            if refusal.code != 404:
+                raise
+            return False
+        return True
 
     def create(self, path: str, body: Object) -> Object:
         """Create an object in the collection at `path`."""

@@ -43,8 +43,8 @@ def events_of(log: Path, user: str | None = None) -> Iterator[dict[str, Any]]:
         for line in lines:
             try:
                 event: dict[str, Any] = json.loads(line)
-            except ValueError:
-                # The last line may be half written.
+            except (ValueError, RecursionError):
+                # The last line may be half written, and an object nested deeper than any sound one.
                 continue
             if wanted is None or event.get("user", {}).get("username") == wanted:
                 yield event

@@ -27,6 +27,11 @@ _COLLECTIONS = {
     "ValidatingWebhookConfiguration": "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
 }
 _RBAC = "rbac.authorization.k8s.io"
+_ORIGINAL = "kubeflow-trainer-controller-manager"
+_ORIGINAL_WEBHOOKS = {
+    "MutatingWebhookConfiguration": "defaulter.trainer.kubeflow.org",
+    "ValidatingWebhookConfiguration": "validator.trainer.kubeflow.org",
+}
 _JOBSET_POD_LABEL = "jobset.sigs.k8s.io/jobset-name"
 
 
@@ -44,7 +49,12 @@ def apply_all(api: Api, items: list[Object]) -> None:
 def crds_of(assets: Assets, *, with_original: bool) -> list[Object]:
     """Return the CRDs of the cluster: JobSet, both PodGroups, and the original's three where it runs."""
     products = ["jobset", "schedulerplugins", "volcano", *(["original"] if with_original else [])]
-    paths = [path for product in products for name, path in assets.manifests[product].items() if name.startswith("crd")]
+    return [crd for product in products for crd in product_crds_of(assets, product)]
+
+
+def product_crds_of(assets: Assets, product: str) -> list[Object]:
+    """Return the CRDs that one product ships."""
+    paths = [path for name, path in assets.manifests[product].items() if name.startswith("crd")]
     return [document for path in paths for document in _documents(path)]
 
 
@@ -68,11 +78,25 @@ def objects_of(plan: Plan, assets: Assets, authority: bytes) -> list[Object]:
     if plan.nodes:
         items += _role(assets.manifests["kwok"]["role.yaml"], "kwok")
         items += [_node(number) for number in range(plan.nodes)]
+    items += _webhooks("jobset", plan, assets, authority)
     if "original" in plan.webhooks:
-        items += _role(assets.manifests["original"]["role.yaml"], "trainer")
-    for product, url in plan.webhooks.items():
-        items += _webhooks(product, assets.manifests[product]["webhooks.yaml"], url, authority)
+        items += original_of(plan, assets, authority)
     return items
+
+
+def original_of(plan: Plan, assets: Assets, authority: bytes) -> list[Object]:
+    """Return what the original needs besides its CRDs, under the names of its own installation.
+
+    They are ktrainer's names, too: whichever is installed later takes the place of the other.
+    """
+    items = _role(assets.manifests["original"]["role.yaml"], "trainer")
+    for item in items:
+        item["metadata"] = {"name": _ORIGINAL}
+    items[-1]["roleRef"]["name"] = _ORIGINAL
+    webhooks = _webhooks("original", plan, assets, authority)
+    for item in webhooks:
+        item["metadata"] = {"name": _ORIGINAL_WEBHOOKS[item["kind"]]}
+    return [*items, *webhooks]
 
 
 def _documents(path: Path) -> Iterator[Object]:
@@ -136,11 +160,11 @@ def _node(number: int) -> Object:
     }
 
 
-def _webhooks(product: str, manifest: Path, url: str, authority: bytes) -> list[Object]:
+def _webhooks(product: str, plan: Plan, assets: Assets, authority: bytes) -> list[Object]:
     """Return a product's webhook configurations, calling it on loopback instead of through a Service."""
     items = []
-    for document in _documents(manifest):
-        webhooks = [_webhook(webhook, url, authority) for webhook in document["webhooks"]]
+    for document in _documents(assets.manifests[product]["webhooks.yaml"]):
+        webhooks = [_webhook(webhook, plan.webhooks[product], authority) for webhook in document["webhooks"]]
         name = f"{product}-{document['metadata']['name']}"
         items.append({**document, "metadata": {"name": name}, "webhooks": webhooks})
     return items

@@ -75,6 +75,8 @@ def api_server(folder: Folder, program: Path, port: int, etcd_port: int) -> Comp
         service_cluster_ip_range="10.0.0.0/16",
         audit_policy_file=policy,
         audit_log_path=folder.file("audit", "audit.log"),
+        # In megabytes. It is never begun anew: whoever judges by it must find all of it in one place.
+        audit_log_maxsize=1_000_000,
         profiling="false",
     )
     return Component("kube-apiserver", [str(program), *flags], f"https://{LOOPBACK}:{port}/readyz")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import sys
 from enum import Enum
-from functools import cache
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import annotated_types
 from pydantic.fields import FieldInfo
 
+from crds.docstrings import attribute_docstrings_of, on_one_line
 from ktrainer.api.model import Model
 from ktrainer.api.schema import INT32_MAX, INT32_MIN, INT64_MAX, Foreign, Keyed, Marked, Rule, Unique, Written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from crds.definitions import Definitions, Schema
 
 _SCALARS: Final = {str: "string", int: "integer", bool: "boolean"}
@@ -49,8 +44,8 @@ class ModelSchemas:
         return schema
 
     def _object(self, model: type[Model]) -> Schema:
-        schema: Schema = {"type": "object", "description": _text(model.__doc__)}
-        descriptions = _descriptions_of(model)
+        schema: Schema = {"type": "object", "description": on_one_line(model.__doc__)}
+        descriptions = attribute_docstrings_of(model)
         properties = {field.alias: self._field(field, descriptions[name]) for name, field in model.model_fields.items()}
         required = [field.alias for field in model.model_fields.values() if field.is_required()]
         if properties:
@@ -134,29 +129,3 @@ def _add_rule(schema: Schema, rule: Rule) -> None:
 
 def _description(schema: Schema) -> Schema:
     return {key: schema[key] for key in ("description",) if key in schema}
-
-
-def _descriptions_of(model: type[Model]) -> dict[str, str]:
-    """The docstrings below the attributes of a model and of its parents."""
-    found: dict[str, str] = {}
-    for parent in reversed(model.__mro__):
-        if issubclass(parent, Model) and parent is not Model:
-            found |= _docstrings_of(parent.__module__)[parent.__name__]
-    return found
-
-
-@cache
-def _docstrings_of(module: str) -> dict[str, dict[str, str]]:
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {node.name: dict(_attributes_of(node)) for node in tree.body if isinstance(node, ast.ClassDef)}
-
-
-def _attributes_of(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
-    for statement, below in zip(node.body, node.body[1:], strict=False):
-        match statement, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                yield name, _text(text)
-
-
-def _text(docstring: str | None) -> str:
-    return " ".join((docstring or "").split())

@@ -8,6 +8,7 @@ from crds.models import ModelSchemas
 from ktrainer.api.model import Model, ObjectMeta
 from ktrainer.api.schema import (
     ATOMIC,
+    FITS_INT32,
     IMMUTABLE,
     Count,
     Foreign,
@@ -151,6 +152,7 @@ def test_a_model_should_become_a_structural_schema() -> None:
                         "description": "Its either.",
                         "anyOf": [{"type": "integer"}, {"type": "string"}],
                         "x-kubernetes-int-or-string": True,
+                        "x-kubernetes-validations": [{"rule": FITS_INT32.cel, "message": FITS_INT32.message}],
                     },
                     "at": {"type": "string", "description": "Its time.", "format": "date-time"},
                     "labels": {
