@@ -8,4 +8,11 @@ settings.register_profile("dev", max_examples=50, deadline=None)
 settings.register_profile("ci", max_examples=500, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
-pytest_plugins = ["support.virtualtime", "support.realcluster", "support.figures", "pytester"]
+pytest_plugins = [
+    "support.virtualtime",
+    "support.realcluster",
+    "support.managers",
+    "support.workplace",
+    "support.figures",
+    "pytester",
+]

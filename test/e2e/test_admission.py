@@ -13,21 +13,21 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from ktrainer.aio.clock import SystemClock
-from ktrainer.client.config import load_config
+from ktrainer.client.config.config import load_config
 from ktrainer.client.connect import connect
 from ktrainer.client.patchtype import PatchType
 from ktrainer.kube.errors import InternalError, Invalid
 from ktrainer.kube.identity import ObjectKey, Resource
-from ktrainer.machinery.admission import AdmissionRequest, AdmissionResponse, Hook, allowed, denied, patched
-from ktrainer.machinery.admissionserver import AdmissionServer, ServerOptions
-from ktrainer.machinery.cabundle import MUTATING, VALIDATING, BundleInjector, Configuration
-from ktrainer.machinery.certificates import CertificateRotator, Rotation
-from ktrainer.machinery.certsecret import SECRETS, CertificateSecret
-from ktrainer.machinery.expiry import ExpiryWatch
-from ktrainer.machinery.pki import PkiPolicy
-from ktrainer.machinery.servingcert import ServingCertificate
-from ktrainer.machinery.tlsdial import dial
-from ktrainer.machinery.webhookmetrics import CertificateMetrics, WebhookMetrics
+from ktrainer.machinery.admission.hook import AdmissionRequest, AdmissionResponse, Hook, allowed, denied, patched
+from ktrainer.machinery.admission.metrics import CertificateMetrics, WebhookMetrics
+from ktrainer.machinery.admission.server import AdmissionServer, ServerOptions
+from ktrainer.machinery.certificates.cabundle import MUTATING, VALIDATING, BundleInjector, Configuration
+from ktrainer.machinery.certificates.expiry import ExpiryWatch
+from ktrainer.machinery.certificates.pki import PkiPolicy
+from ktrainer.machinery.certificates.rotator import CertificateRotator, Rotation
+from ktrainer.machinery.certificates.secret import SECRETS, CertificateSecret
+from ktrainer.machinery.certificates.serving import ServingCertificate
+from ktrainer.machinery.serving.tlsdial import dial
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -17,12 +17,12 @@ from clusters.api import Api
 from clusters.folder import Folder
 from ktrainer.aio.clock import SystemClock
 from ktrainer.client.client import Client
-from ktrainer.client.config import ConnectionConfig, TokenFile, load_config
+from ktrainer.client.config.config import ConnectionConfig, TokenFile, load_config
 from ktrainer.client.connect import Connection, connect
 from ktrainer.client.discovery import Discovery
-from ktrainer.client.eventbody import ObjectReference, Reporter
+from ktrainer.client.events.body import ObjectReference, Reporter
+from ktrainer.client.events.recorder import EventRecorder
 from ktrainer.client.patchtype import PatchType
-from ktrainer.client.recorder import EventRecorder
 from ktrainer.client.selectors import Selectors
 from ktrainer.kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Timeout, Unauthorized
 from ktrainer.kube.identity import ObjectKey, Resource

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from kubeflow_trainer_api import models  # type: ignore[import-untyped] # it comes without types
 
 from clusters.api import Api
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, TRAINJOBS
@@ -11,12 +12,7 @@ from support.apiobjects import Object
 pytestmark = pytest.mark.usefixtures("crds")
 
 
-@pytest.fixture
-def models() -> Any:
-    return pytest.importorskip("kubeflow_trainer_api.models")
-
-
-def trainjob(models: Any) -> Any:
+def trainjob() -> Any:
     pod = models.TrainerV1alpha1PodSpecPatch(
         serviceAccountName="robot",
         nodeSelector={"pool": "a"},
@@ -89,8 +85,8 @@ def without_metadata(item: Object) -> Object:
     return {key: value for key, value in item.items() if key != "metadata"}
 
 
-def test_a_trainjob_of_the_client_should_come_back_as_it_was_sent(admin: Api, namespace: str, models: Any) -> None:
-    sent = trainjob(models).to_dict()
+def test_a_trainjob_of_the_client_should_come_back_as_it_was_sent(admin: Api, namespace: str) -> None:
+    sent = trainjob().to_dict()
     made = admin.create(f"{TRAINJOBS.path(namespace)}?fieldValidation=Strict", sent)
     sent["spec"]["runtimeRef"] |= {"apiGroup": "trainer.kubeflow.org", "kind": "ClusterTrainingRuntime"}
     assert without_metadata(made) == without_metadata(sent)
@@ -98,7 +94,7 @@ def test_a_trainjob_of_the_client_should_come_back_as_it_was_sent(admin: Api, na
     assert without_metadata(read) == without_metadata(sent)
 
 
-def test_a_runtime_of_the_client_should_come_back_as_it_was_sent(admin: Api, models: Any) -> None:
+def test_a_runtime_of_the_client_should_come_back_as_it_was_sent(admin: Api) -> None:
     pod = models.IoK8sApiCoreV1PodSpec(
         containers=[models.IoK8sApiCoreV1Container(name="node", image="registry.example/train")]
     )

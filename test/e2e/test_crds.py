@@ -220,6 +220,20 @@ WRONG: dict[str, tuple[str, Object]] = {
         f"a job's {field} below 0": (f"status.jobsStatus[0].{field}", {"jobsStatus": [{**JOB, field: -1}]})
         for field in ("ready", "succeeded", "failed", "active", "suspended")
     },
+    **{
+        f"a job with {what}": ("status.jobsStatus[0].name", {"jobsStatus": [{**JOB, "name": name}]})
+        for what, name in (("an empty name", ""), ("too long a name", "a" * 254))
+    },
+    "a job without a name": (
+        "status.jobsStatus[0].name",
+        {"jobsStatus": [{key: value for key, value in JOB.items() if key != "name"}]},
+    ),
+    "a time of progress that is none": (
+        "status.trainerStatus.lastUpdatedTime",
+        {"trainerStatus": {**PROGRESS, "lastUpdatedTime": "now"}},
+    ),
+    "a start that is no time": ("status.startTime", {"startTime": "now"}),
+    "an end that is no time": ("status.completionTime", {"completionTime": "now"}),
     "a job without a count": ("status.jobsStatus[0].ready", {"jobsStatus": [{"name": "node"}]}),
     "a failure without a time": ("status.firstFailure.time", {"firstFailure": {"pod": "p"}}),
     **{

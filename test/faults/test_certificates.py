@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 
 from clusters.api import Api, Object, Refused
 from clusters.folder import Folder
-from ktrainer.machinery.certvalidity import certificates_of
-from ktrainer.machinery.pki import PkiPolicy, create_authority, issue
+from ktrainer.machinery.certificates.pki import PkiPolicy, create_authority, issue
+from ktrainer.machinery.certificates.validity import certificates_of
 from support.copies import eventually
 from support.figures import Figures, scaled
 from support.hookcalls import call, calling

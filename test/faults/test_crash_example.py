@@ -60,7 +60,7 @@ async def starting(
     proxy.rules = [Strike(is_hit, times=1, action=example.kill, is_after=is_after)]
     webhooks = yaml.safe_load(EXAMPLE.with_suffix(".yaml").read_text().replace("9443", str(example.port)))
     for path in (SECRET, WEBHOOKS):
-        if exists(admin, path):
+        if admin.exists(path):
             admin.delete(path)
     admin.create(WEBHOOKS.rpartition("/")[0], webhooks)
     try:
@@ -70,16 +70,6 @@ async def starting(
         proxy.rules = []
         await asyncio.to_thread(example.kill)
         admin.delete(WEBHOOKS)
-
-
-def exists(admin: Api, path: str) -> bool:
-    try:
-        admin.get(path)
-    except Refused as refusal:
-        if refusal.code != 404:
-            raise
-        return False
-    return True
 
 
 def source(colour: str) -> Object:
@@ -92,7 +82,7 @@ def is_done(admin: Api, path: str) -> bool:
     try:
         admin.merge(f"{path}/one?dryRun=All", {"metadata": {"annotations": {ASKS: "one"}}})
     except Refused as refusal:
-        return "it would copy itself" in str(refusal) and exists(admin, f"{path}/two")
+        return "it would copy itself" in str(refusal) and admin.exists(f"{path}/two")
     return False
 
 

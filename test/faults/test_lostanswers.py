@@ -12,7 +12,7 @@ from clusters.api import Api
 from clusters.folder import Folder
 from ktrainer.aio.clock import SystemClock
 from ktrainer.client.client import Client
-from ktrainer.client.config import load_config
+from ktrainer.client.config.config import load_config
 from ktrainer.client.connect import connect
 from ktrainer.client.errors import ConnectionLost
 from ktrainer.client.patchtype import PatchType

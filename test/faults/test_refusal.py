@@ -12,9 +12,9 @@ from clusters.api import Api, Object, Refused
 from clusters.folder import Folder
 from clusters.kubeconfig import IDENTITIES
 from ktrainer.kube.identity import Resource
-from ktrainer.machinery.health import Unhealthy
-from ktrainer.machinery.selfchecks import check_synced
-from ktrainer.machinery.source import View
+from ktrainer.machinery.cache.source import View
+from ktrainer.machinery.serving.health import Unhealthy
+from ktrainer.machinery.serving.selfchecks import check_synced
 from support.faultproxy.proxy import FaultProxy
 from support.figures import Figures, scaled
 from support.observer import ConfigMap, Observer, configmap, observing, until
@@ -90,7 +90,10 @@ async def test_T37_a_kind_that_comes_and_goes_should_be_seen_and_survived(
     async with observing(proxy.kubeconfig, views=[view], synced=False) as observer:
         began_at = time.monotonic()
         await until(lambda: observer.informer.is_absent)
-        with pytest.raises(Unhealthy, match=r"gadgets.faults.example.com namespace=.* has not synced: NotFound"):
+        with pytest.raises(
+            Unhealthy,
+            match=r"gadgets.faults.example.com .* has not synced: the server does not know the kind",
+        ):
             check_synced(observer.cache)
         figures.exactly("gauge of a kind that is missing", _refused(observer, "not_found"), 1)
         await asyncio.sleep(scaled(10, 60) - (time.monotonic() - began_at))

@@ -10,7 +10,7 @@ from clusters.api import Api
 from clusters.audit import events_of
 from clusters.folder import Folder
 from ktrainer.client.selectors import Selectors
-from ktrainer.machinery.source import View
+from ktrainer.machinery.cache.source import View
 from support.components import Components
 from support.figures import Figures
 from support.observer import CONFIGMAPS, ConfigMap, Observer, configmap, observing, until

@@ -15,8 +15,8 @@ import yaml
 from clusters.api import Api, Object, Refused
 from clusters.audit import events_of
 from clusters.folder import Folder
-from ktrainer.client.config import ConnectionConfig, Material, TlsConfig
-from ktrainer.client.incluster import load_service_account
+from ktrainer.client.config.config import ConnectionConfig, Material, TlsConfig
+from ktrainer.client.config.incluster import load_service_account
 from ktrainer.kube.identity import ObjectKey
 from support.faultproxy.proxy import FaultProxy
 from support.figures import Figures, scaled

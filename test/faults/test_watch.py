@@ -19,7 +19,7 @@ async def test_T06_a_watch_that_is_cut_at_any_byte_should_lose_nothing(
     proxy: FaultProxy, admin: Api, namespace: str, figures: Figures
 ) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps"
-    admin.create(path, configmap("one", text="0"))
+    await asyncio.to_thread(admin.create, path, configmap("one", text="0"))
     cuts = scaled(330, 1500)
     async with observing(proxy.kubeconfig, namespace) as observer:
         relists = proxy.count(is_relist=True)

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
-from ktrainer.machinery.admissionserver import AdmissionServer, ServerOptions
-from ktrainer.machinery.servingcert import ServingCertificate
-from ktrainer.machinery.webhookmetrics import WebhookMetrics
+from ktrainer.machinery.admission.metrics import WebhookMetrics
+from ktrainer.machinery.admission.server import AdmissionServer, ServerOptions
+from ktrainer.machinery.certificates.serving import ServingCertificate
 from support.certificates import Issuer
 from support.httpspeer import Peer, connected
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from ktrainer.machinery.admission import Hook
+    from ktrainer.machinery.admission.hook import Hook
 
 
 @dataclass(frozen=True)

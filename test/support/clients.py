@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from clusters.pki import Authority
-from ktrainer.client.aiohttptransport import AiohttpTransport
 from ktrainer.client.client import Client
-from ktrainer.client.config import ConnectionConfig, TlsConfig
-from ktrainer.client.credentials import FixedCredentials
+from ktrainer.client.config.config import ConnectionConfig, TlsConfig
+from ktrainer.client.credentials.credentials import FixedCredentials
 from ktrainer.client.metrics import ClientMetrics
 from ktrainer.client.throttle import Throttle
-from ktrainer.client.tls import TlsContexts
+from ktrainer.client.transport.aiohttptransport import AiohttpTransport
+from ktrainer.client.transport.tls import TlsContexts
 from support.scriptedserver import serving
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from clusters.pki import Pair
     from ktrainer.aio.clock import Clock
-    from ktrainer.client.credentials import Credentials
-    from ktrainer.client.transport import Transport
+    from ktrainer.client.credentials.credentials import Credentials
+    from ktrainer.client.transport.transport import Transport
     from support.scriptedserver import ScriptedServer
 
 

@@ -18,18 +18,18 @@ import msgspec
 import orjson
 import structlog
 
-from ktrainer.client.config import load_config
+from ktrainer.client.config.config import load_config
 from ktrainer.client.patchtype import PatchType
 from ktrainer.client.selectors import Selectors
 from ktrainer.kube.errors import AlreadyExists
 from ktrainer.kube.identity import ObjectKey, Resource
 from ktrainer.kube.owners import build_controller_reference, is_controlled_by, owners_of
-from ktrainer.machinery.controller import ControllerSettings
-from ktrainer.machinery.handlers import MapFunc
-from ktrainer.machinery.objects import CachedObject
+from ktrainer.machinery.cache.objects import CachedObject
+from ktrainer.machinery.cache.source import View
+from ktrainer.machinery.control.controller import ControllerSettings
+from ktrainer.machinery.control.handlers import MapFunc
+from ktrainer.machinery.control.reconcile import Result, RetryableError, Stale
 from ktrainer.machinery.operator import Operator, OperatorSettings
-from ktrainer.machinery.reconcile import Result, RetryableError, Stale
-from ktrainer.machinery.source import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

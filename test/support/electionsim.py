@@ -21,9 +21,9 @@ from prometheus_client import CollectorRegistry
 
 from ktrainer.kube.errors import AlreadyExists, ApiError, Conflict, NotFound
 from ktrainer.kube.identity import ObjectKey
-from ktrainer.machinery.election import Election, LeaseSettings
-from ktrainer.machinery.leader import LeaseElector, LeaseLost, NotLeading
-from ktrainer.machinery.leadermetrics import LeaderMetrics
+from ktrainer.machinery.election.election import Election, LeaseSettings
+from ktrainer.machinery.election.leader import LeaseElector, LeaseLost, NotLeading
+from ktrainer.machinery.election.metrics import LeaderMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator

@@ -13,14 +13,15 @@ from pathlib import Path
 
 import structlog
 
-from ktrainer.client.config import load_config
+from ktrainer.client.config.config import load_config
 from ktrainer.kube.identity import ObjectKey
-from ktrainer.machinery.admission import AdmissionRequest, AdmissionResponse, Hook, allowed
-from ktrainer.machinery.admissionserver import ServerOptions
-from ktrainer.machinery.cabundle import VALIDATING, Configuration
+from ktrainer.machinery.admission.hook import AdmissionRequest, AdmissionResponse, Hook, allowed
+from ktrainer.machinery.admission.server import ServerOptions
+from ktrainer.machinery.certificates.cabundle import VALIDATING, Configuration
+from ktrainer.machinery.certificates.pki import PkiPolicy
 from ktrainer.machinery.operator import Operator, OperatorSettings
-from ktrainer.machinery.pki import PkiPolicy
-from ktrainer.machinery.webhooks import WebhookSettings, add_webhooks
+from ktrainer.machinery.servingcertificates import CertificateSettings, add_certificates
+from ktrainer.machinery.webhooks import add_webhooks
 
 HOST = "127.0.0.1"
 PATH = "/allow"
@@ -63,13 +64,11 @@ async def run(options: Options) -> None:
         serving_lifetime=timedelta(seconds=options.serving),
         look_ahead=timedelta(seconds=options.look_ahead),
     )
-    settings = WebhookSettings(
-        ObjectKey(options.namespace, options.secret),
-        [Configuration(VALIDATING, options.configuration)],
-        policy,
-        ServerOptions(HOST, options.port, drain_seconds=0),
+    settings = CertificateSettings(
+        ObjectKey(options.namespace, options.secret), [Configuration(VALIDATING, options.configuration)], policy
     )
-    add_webhooks(operator, settings, [Hook(PATH, allow, is_mutating=False)])
+    hook, server = Hook(PATH, allow, is_mutating=False), ServerOptions(HOST, options.port, drain_seconds=0)
+    add_webhooks(operator, add_certificates(operator, settings), [hook], server)
     await operator.run()
 
 

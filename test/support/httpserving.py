@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from ktrainer.machinery.httpserver import HttpServer
+    from ktrainer.machinery.serving.httpserver import HttpServer
 
 
 class Answer(NamedTuple):

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry
 
-from ktrainer.machinery.cache import Cache
-from ktrainer.machinery.cachemetrics import CacheMetrics
-from ktrainer.machinery.objects import CachedObject
-from ktrainer.machinery.source import View
-from ktrainer.machinery.written import WrittenVersions
+from ktrainer.machinery.cache.cache import Cache
+from ktrainer.machinery.cache.metrics import CacheMetrics
+from ktrainer.machinery.cache.objects import CachedObject
+from ktrainer.machinery.cache.source import View
+from ktrainer.machinery.cache.written import WrittenVersions
 from support.modelserver import WIDGETS, ModelServer
 from support.virtualtime import VirtualClock
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict
 
     from ktrainer.kube.identity import ObjectKey
-    from ktrainer.machinery.informer import Informer
-    from ktrainer.machinery.store import Store
+    from ktrainer.machinery.cache.informer import Informer
+    from ktrainer.machinery.cache.store import Store
 
 WIDGET_VIEW = View(WIDGETS, CachedObject)
 

@@ -52,9 +52,11 @@ def status_of(code: int, reason: str, message: str = "", cause: str = "") -> Jso
     }
 
 
-def api_error(code: int, reason: str, *, cause: str = "", retry_after: float | None = None) -> ApiError:
+def api_error(
+    code: int, reason: str, message: str = "", *, cause: str = "", retry_after: float | None = None
+) -> ApiError:
     """The error that a client makes of such an answer."""
-    return error_of(code, orjson.dumps(status_of(code, reason, cause=cause)), retry_after=retry_after)
+    return error_of(code, orjson.dumps(status_of(code, reason, message, cause=cause)), retry_after=retry_after)
 
 
 def change_line(change: Change, namespace: str, selectors: Selectors, *, metadata_only: bool) -> bytes | None:
@@ -69,11 +71,12 @@ def change_line(change: Change, namespace: str, selectors: Selectors, *, metadat
 
 
 def is_selected(obj: Json | None, namespace: str, selectors: Selectors) -> bool:
-    """Whether an object is there and in scope; of label selectors only `key=value` is understood."""
+    """Whether an object is there and in scope; of label selectors only `key=value` and `key` are understood."""
     if obj is None or (namespace and obj["metadata"]["namespace"] != namespace):
         return False
-    wanted = [term.split("=") for term in selectors.labels.split(",") if term]
-    return all(obj["metadata"].get("labels", {}).get(key) == value for key, value in wanted)
+    labels = obj["metadata"].get("labels", {})
+    wanted = [term.partition("=") for term in selectors.labels.split(",") if term]
+    return all(labels.get(key) == value if equals else key in labels for key, equals, value in wanted)
 
 
 def shown(obj: Json, *, metadata_only: bool) -> Json:

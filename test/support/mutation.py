@@ -10,7 +10,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ktrainer.machinery.store import Store
+    from ktrainer.machinery.cache.store import Store
 
 
 @contextlib.contextmanager

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from ktrainer.aio.clock import SystemClock
-from ktrainer.client.config import load_config
+from ktrainer.client.config.config import load_config
 from ktrainer.client.connect import Connection, connect
 from ktrainer.client.selectors import Selectors
 from ktrainer.kube.identity import Resource
-from ktrainer.machinery.cache import Cache
-from ktrainer.machinery.cachemetrics import CacheMetrics
-from ktrainer.machinery.objects import CachedObject
-from ktrainer.machinery.source import View
-from ktrainer.machinery.written import WrittenVersions
+from ktrainer.machinery.cache.cache import Cache
+from ktrainer.machinery.cache.metrics import CacheMetrics
+from ktrainer.machinery.cache.objects import CachedObject
+from ktrainer.machinery.cache.source import View
+from ktrainer.machinery.cache.written import WrittenVersions
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable
 
-    from ktrainer.client.config import ConnectionConfig
-    from ktrainer.machinery.informer import Informer
+    from ktrainer.client.config.config import ConnectionConfig
+    from ktrainer.machinery.cache.informer import Informer
 
 CONFIGMAPS = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 OURS = Selectors(labels="fault-test")
@@ -108,7 +108,8 @@ async def observing(
     `source` is a kubeconfig, or what would be in it.
     """
     clock, registry, log = SystemClock(), CollectorRegistry(), Log()
-    config = load_config(source, None) if isinstance(source, Path) else source
+    # As programs do: before anything else runs on the loop.
+    config = await asyncio.to_thread(load_config, source, None) if isinstance(source, Path) else source
     connection = connect(config, component="observer", clock=clock, registry=registry, qps=10_000, burst=10_000)
     cache = Cache(
         connection.client,

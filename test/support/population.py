@@ -9,7 +9,7 @@ import orjson
 from prometheus_client import CollectorRegistry
 
 from ktrainer.aio.clock import SystemClock
-from ktrainer.client.config import load_config
+from ktrainer.client.config.config import load_config
 from ktrainer.client.connect import connect
 from support.observer import CONFIGMAPS, configmap
 

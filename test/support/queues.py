@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
-from ktrainer.machinery.queuemetrics import QueueMetrics
-from ktrainer.machinery.workqueue import WorkQueue
+from ktrainer.machinery.queue.metrics import QueueMetrics
+from ktrainer.machinery.queue.workqueue import WorkQueue
 
 if TYPE_CHECKING:
     from ktrainer.aio.clock import Clock

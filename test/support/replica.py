@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -78,7 +79,9 @@ class Replica:
         self.agents.append(f"{self._name}-{len(self.agents)}")
         with self._log_path.open("wb") as log:
             command = [*self._program, *self._settings.arguments(self.agent)]
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+            self._process = subprocess.Popen(
+                command, env=_environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            )
 
     def kill(self) -> None:
         """End the process at once; nothing happens where there is none."""
@@ -95,6 +98,11 @@ class Replica:
     def thaw(self) -> None:
         """Let the process go on."""
         self._signal(signal.SIGCONT)
+
+    def wait(self, seconds: float = 10.0) -> None:
+        """Wait for the end of the process, where no event loop runs."""
+        assert self._process is not None
+        self._process.wait(seconds)
 
     async def exit_code(self, seconds: float) -> tuple[int, float]:
         """Wait for the end of the process; return its code (negative: the signal) and how long that took."""
@@ -156,6 +164,11 @@ class Replica:
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None:
             self._process.send_signal(number)
+
+
+def _environment() -> dict[str, str]:
+    """Without what makes coverage follow: what is measured here is the program alone."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COV")}
 
 
 def _seconds_of(entry: dict[str, Any]) -> float:

@@ -13,13 +13,13 @@ from cryptography.x509.verification import PolicyBuilder, Store, VerificationErr
 from prometheus_client import CollectorRegistry
 
 from ktrainer.kube.identity import ObjectKey
-from ktrainer.machinery.cabundle import MUTATING, VALIDATING, BundleInjector, Configuration
-from ktrainer.machinery.certificates import SETTLE_SECONDS, CertificateRotator, Rotation
-from ktrainer.machinery.certsecret import SECRETS, CertificateSecret
-from ktrainer.machinery.expiry import ExpiryWatch
-from ktrainer.machinery.pki import PkiPolicy
-from ktrainer.machinery.servingcert import ServingCertificate
-from ktrainer.machinery.webhookmetrics import CertificateMetrics
+from ktrainer.machinery.admission.metrics import CertificateMetrics
+from ktrainer.machinery.certificates.cabundle import MUTATING, VALIDATING, BundleInjector, Configuration
+from ktrainer.machinery.certificates.expiry import ExpiryWatch
+from ktrainer.machinery.certificates.pki import PkiPolicy
+from ktrainer.machinery.certificates.rotator import SETTLE_SECONDS, CertificateRotator, Rotation
+from ktrainer.machinery.certificates.secret import SECRETS, CertificateSecret
+from ktrainer.machinery.certificates.serving import ServingCertificate
 from support.objectstore import bundle_of, webhook_configuration
 
 if TYPE_CHECKING:
@@ -76,19 +76,23 @@ class Replica:
         policy: PkiPolicy = POLICY,
         *,
         seed: int = 0,
+        settle_seconds: float = SETTLE_SECONDS,
         installed: Callable[[bytes], None] = lambda certificate: None,
     ) -> None:
         self.serving = RecordingCertificate(installed)
         self.server_time = ServerTime(clock)
         self.expiring: list[datetime] = []
+        self.registry = CollectorRegistry()
+        metrics = CertificateMetrics(self.registry)
         configurations = [Configuration(VALIDATING, "v"), Configuration(MUTATING, "m")]
         parts = Rotation(
             secret=CertificateSecret(store, SECRET),
             injector=BundleInjector(store, configurations, policy.authority_name),
             serving=self.serving,
-            expiry=ExpiryWatch(CertificateMetrics(CollectorRegistry()), self.expiring.append, clock),
+            expiry=ExpiryWatch(metrics, self.expiring.append, clock),
             policy=policy,
-            settle_seconds=SETTLE_SECONDS,
+            settle_seconds=settle_seconds,
+            metrics=metrics,
         )
         self.rotator = CertificateRotator(parts, clock=clock, server_time=self.server_time, random=Random(seed))
         self._task: asyncio.Task[None] | None = None

@@ -136,6 +136,13 @@ RUNTIMES = [
         "spec.allowedNamespaces.matchExpressions[0].operator",
         by_schema_only=True,
     ),
+    Case(
+        "with a selector without a key",
+        CLUSTER_TRAINING_RUNTIMES,
+        cluster_runtime(allowedNamespaces={"matchExpressions": [{"operator": "Exists"}]}),
+        "spec.allowedNamespaces.matchExpressions[0].key",
+        by_schema_only=True,
+    ),
 ]
 
 _DEPENDENT = replicated_job("late", dependsOn=[{"name": "node", "status": "Complete"}])
@@ -176,6 +183,12 @@ JOBSETS = [
         replicatedJobs=[replicated_job(dependsOn=[{"name": "a"}])],
     ),
     _jobset("with a job twice", "replicatedJobs[1]", replicatedJobs=[replicated_job(), replicated_job()]),
+    _jobset("with a job without a name", "replicatedJobs[0].name", replicatedJobs=[{"template": {}}]),
+    _jobset(
+        "with a dependency without a name",
+        "replicatedJobs[0].dependsOn[0].name",
+        replicatedJobs=[replicated_job(dependsOn=[{"status": "Ready"}])],
+    ),
     _jobset("without a job template", "replicatedJobs[0].template", replicatedJobs=[{"name": "node"}]),
     _jobset("with an unknown success", "successPolicy.operator", successPolicy={"operator": "Most"}),
     _jobset("with all to succeed", successPolicy={"operator": "All", "targetReplicatedJobs": ["node"]}),

@@ -82,7 +82,8 @@ class ScriptedServer:
         return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.port}"
 
     async def listen(self, port: int = 0) -> None:
-        self._server = await asyncio.start_server(self._handle, "127.0.0.1", port)
+        # Some tests connect a hundred times at once: a client beyond the backlog would wait a real second.
+        self._server = await asyncio.start_server(self._handle, "127.0.0.1", port, backlog=1024)
 
     async def stop(self) -> None:
         """Close the listener and all connections."""

@@ -64,6 +64,12 @@ def trainjob_json(name: str = "demo", *, runtime: str = "rt", kind: str = "Clust
     }
 
 
+def owned(obj: J) -> J:
+    """The same object, controlled by the TrainJob."""
+    owner = {"apiVersion": API_VERSION, "kind": "TrainJob", "name": "demo", "uid": UID, "controller": True}
+    return {**obj, "metadata": {**obj["metadata"], "ownerReferences": [owner]}}
+
+
 def trainjob(name: str = "demo", **spec: Any) -> TrainJob:
     """A TrainJob."""
     return as_trainjob(trainjob_json(name, **spec))

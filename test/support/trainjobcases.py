@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ktrainer.api.resources import API_VERSION, TRAINJOBS
 from support.apiobjects import Case, Object, named, patch, trainjob
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 
 def _job(name: str, refused: str | None = None, /, *, deep: bool = False, **spec: Any) -> Case:
@@ -14,6 +18,11 @@ def _job(name: str, refused: str | None = None, /, *, deep: bool = False, **spec
 
 def _trainer(name: str, refused: str | None = None, /, *, deep: bool = False, **fields: Any) -> Case:
     return Case(name, TRAINJOBS, trainjob(trainer=fields), f"spec.trainer.{refused}" if refused else None, deep)
+
+
+def _deep(case: Case) -> Case:
+    """The same case, which only a schema judges."""
+    return replace(case, by_schema_only=True)
 
 
 def _patched(name: str, refused: str | None = None, /, **pod: Any) -> Case:
@@ -76,6 +85,20 @@ INITIALIZERS = [
         f"{_DATASET}.env[1]",
         initializer={"dataset": {"env": [{"name": "A"}, {"name": "A"}]}},
     ),
+    _job(
+        "with a variable twice for the model",
+        "spec.initializer.model.env[1]",
+        initializer={"model": {"env": [{"name": "A"}, {"name": "A"}]}},
+    ),
+    *(
+        _job(
+            f"with a variable without a name for the {part}",
+            f"spec.initializer.{part}.env[0].name",
+            deep=True,
+            initializer={part: {"env": [{"value": "1"}]}},
+        )
+        for part in ("dataset", "model")
+    ),
     _job("with 129 variables for the model", "spec.initializer.model.env", initializer={"model": {"env": named(129)}}),
     _job("with a secretRef", initializer={"dataset": {"secretRef": {"name": "token"}}}),
     _job("with a secretRef without a name", initializer={"dataset": {"secretRef": {}}}),
@@ -130,6 +153,23 @@ SPECS = [
     _job("with a label that is a number", "spec.labels.a", labels={"a": 1}),
 ]
 
+
+def _overridden(name: str, refused: str, /, **pod: Any) -> Case:
+    override = {"targetJobs": [{"name": "node"}], "spec": pod}
+    path = f"spec.podTemplateOverrides[0].spec.{refused}"
+    return Case(name, TRAINJOBS, trainjob(podTemplateOverrides=[override]), path)
+
+
+def _twice(what: str, field: str, case: Callable[..., Case]) -> Iterator[Case]:
+    """A variable and a mount twice, and a variable without a name, in a container."""
+    variables: Object = {"name": "a", "env": [{"name": "A"}, {"name": "A"}]}
+    nameless: Object = {"name": "a", "env": [{"value": "1"}]}
+    mounts: Object = {"name": "a", "volumeMounts": [{"name": "a", "mountPath": "/a"}] * 2}
+    yield case(f"{what} a variable twice in {field}", f"{field}[0].env[1]", **{field: [variables]})
+    yield _deep(case(f"{what} a variable without a name in {field}", f"{field}[0].env[0].name", **{field: [nameless]}))
+    yield _deep(case(f"{what} a mount twice in {field}", f"{field}[0].volumeMounts[1]", **{field: [mounts]}))
+
+
 OVERRIDES = [
     _job(
         "with an override of everything",
@@ -173,6 +213,15 @@ OVERRIDES = [
             podTemplateOverrides=[{"targetJobs": [], "spec": {field: [{"name": "a"}, {"name": "a"}]}}],
         )
         for field in ("containers", "initContainers", "volumes", "schedulingGates", "imagePullSecrets")
+    ),
+    _deep(_overridden("with an override of a gate without a name", "schedulingGates[0].name", schedulingGates=[{}])),
+    *(
+        case
+        for field in ("containers", "initContainers")
+        for case in (
+            _overridden(f"with an override of {field} without a name", f"{field}[0].name", **{field: [{}]}),
+            *_twice("with an override of", field, _overridden),
+        )
     ),
 ]
 
@@ -242,8 +291,13 @@ PATCHES = [
                 f"{field}[0].volumeMounts",
                 **{field: [{"name": "a", "volumeMounts": named(129, mountPath="/a")}]},
             ),
+            *_twice("with", field, _patched),
         )
     ),
+    _deep(_patched("with a volume without a name", "volumes[0].name", volumes=[{"emptyDir": {}}])),
+    _patched("with a pull secret twice", "imagePullSecrets[1]", imagePullSecrets=[{"name": "a"}] * 2),
+    _patched("with a gate twice", "schedulingGates[1]", schedulingGates=[{"name": "a"}] * 2),
+    _deep(_patched("with a gate without a name", "schedulingGates[0].name", schedulingGates=[{}])),
 ]
 
 TRAINJOB_CASES = [*NAMES, *RUNTIME_REFS, *INITIALIZERS, *TRAINERS, *SPECS, *OVERRIDES, *PATCHES]

@@ -51,6 +51,22 @@ class Waiter:
             raise AssertionError(f"not so after {time.monotonic() - began:.0f} s: {what}\n{self.report(path, seen[0])}")
         return seen[0]
 
+    def until_gone(self, path: str, what: str, seconds: float = 60.0) -> None:
+        """Wait until there is no object at `path`; raises as `until` does."""
+        seen: list[Object] = [{}]
+
+        def is_gone() -> bool:
+            try:
+                seen[0] = self.api.get(path)
+            except Refused as refusal:
+                if refusal.code != 404:
+                    raise
+                return True
+            return False
+
+        if not wait_for(is_gone, seconds, interval=0.1):
+            raise AssertionError(f"not so after {seconds:.0f} s: {what}\n{self.report(path, seen[0])}")
+
     def report(self, path: str, last: Object) -> str:
         """Return what a person would look at: the object, the events of the namespace, the ends of the logs."""
         last.get("metadata", {}).pop("managedFields", None)

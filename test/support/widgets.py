@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ktrainer.kube.meta import ObjectMeta, OwnerReference
-from ktrainer.machinery.objects import CachedObject
+from ktrainer.machinery.cache.objects import CachedObject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

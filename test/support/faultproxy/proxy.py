@@ -191,28 +191,31 @@ class FaultProxy:
         upstream: tuple[asyncio.StreamReader, asyncio.StreamWriter],
     ) -> None:
         rule = next((each for each in self.rules if each.applies_to(request)), Rule(lambda _: True))
-        status = 0
+        count = len(self.seen)
         try:
             forged = await rule.before(request)
             if forged is not None:
-                status = forged.status
-                await self._send(client[1], forged.encoded())
+                await self._answer(request, forged, client[1])
                 return
             upstream[1].write(request.head + request.body)
             await upstream[1].drain()
             answer = await read_answer_head(upstream[0])
             if request.is_watch and answer.status == 200:
-                status = answer.status
-                self._record(request, status)
+                self._record(request, answer.status)
                 await self._relay_stream(request, answer, rule, client, upstream[0])
                 return
             body = b"".join([piece async for piece in body_of(upstream[0], answer, request.method)])
-            answer = await rule.after(request, Answer(answer.status, answer.headers, body))
-            status = answer.status
-            await self._send(client[1], answer.encoded())
+            await self._answer(
+                request, await rule.after(request, Answer(answer.status, answer.headers, body)), client[1]
+            )
         finally:
-            if not (request.is_watch and status == 200):
-                self._record(request, status)
+            if all(each.request is not request for each in self.seen[count:]):
+                self._record(request, 0)
+
+    async def _answer(self, request: Request, answer: Answer, writer: asyncio.StreamWriter) -> None:
+        # Noted before it is sent: who gets the answer may look at once at what was seen.
+        self._record(request, answer.status)
+        await self._send(writer, answer.encoded())
 
     def _record(self, request: Request, status: int) -> None:
         self.seen.append(Seen(time.monotonic(), request, status))

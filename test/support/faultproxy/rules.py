@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from support.faultproxy.http1 import Answer
 
@@ -132,6 +134,34 @@ class Strike(Rule):
     async def after(self, request: Request, answer: Answer) -> Answer:
         """Strike."""
         self.action()
+        raise Cut
+
+
+@dataclass
+class Hold(Rule):
+    """Let nothing pass any more, for as long as the proxy runs; of the first request only the answer, if `is_after`."""
+
+    is_after: bool = False
+    held: threading.Event = field(default_factory=threading.Event, init=False)
+    """Set when the first request is held."""
+    _first: Request | None = field(default=None, init=False)
+
+    async def before(self, request: Request) -> Answer | None:
+        """Hold, or wait for the answer."""
+        if self._first is None:
+            self._first = request
+        return None if self.is_after and request is self._first else await self._hold(request)
+
+    async def after(self, request: Request, answer: Answer) -> Answer:
+        """Hold."""
+        return await self._hold(request)
+
+    async def _hold(self, request: Request) -> NoReturn:
+        if request is self._first:
+            self.held.set()
+        # Until the proxy ends.
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
         raise Cut
 
 

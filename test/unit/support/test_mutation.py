@@ -1,7 +1,7 @@
 import pytest
 
-from ktrainer.machinery.objects import CachedObject
-from ktrainer.machinery.store import Store
+from ktrainer.machinery.cache.objects import CachedObject
+from ktrainer.machinery.cache.store import Store
 from support.mutation import unmutated
 from support.widgets import widget
 
