@@ -19,6 +19,7 @@ from clusters.wait import wait_for
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, JOBSETS, TRAINJOBS
 from support.managers import Manager
 from support.sdk import TRAININGS, annotated_pods, options_with_name, train
+from support.workplace import LONG, Workplace
 
 pytestmark = pytest.mark.usefixtures("crds")
 
@@ -86,11 +87,11 @@ def test_what_the_sdk_creates_should_be_accepted_and_rendered(
 
 
 @pytest.mark.usefixtures("runtimes")
-def test_the_sdk_should_see_a_training_through(client: TrainerClient) -> None:
+def test_the_sdk_should_see_a_training_through(client: TrainerClient, workplace: Workplace) -> None:
     name = client.train(
         runtime="torch-distributed",
         trainer=CustomTrainer(func=train, num_nodes=2),
-        options=[annotated_pods({RUNS_FOR: "15s"})],
+        options=[annotated_pods({RUNS_FOR: LONG})],
     )
     job = client.get_job(name)
     assert (job.name, job.num_nodes, job.runtime.name, job.status) == (name, 2, "torch-distributed", "Created")
@@ -104,7 +105,11 @@ def test_the_sdk_should_see_a_training_through(client: TrainerClient) -> None:
         callbacks=[lambda job: steps.append({step.name: step.status for step in job.steps})],
     )
     assert steps[-1] == {"node-0": "Running", "node-1": "Running"}
-    assert running.status == client.get_job(name).status == "Running"
+    assert running.status == "Running"
+    # Without a status the SDK goes by the pods alone; they may run before the first status is there.
+    workplace.until_state("Running", name)
+    assert client.get_job(name).status == "Running"
+    workplace.end_pods(name)
     done = client.wait_for_job_status(name, timeout=60, polling_interval=1)
     assert done.status == client.get_job(name).status == "Complete"
     client.delete_job(name)
@@ -116,7 +121,7 @@ def test_the_sdk_should_hear_of_a_failure(client: TrainerClient) -> None:
     name = client.train(
         runtime="torch-distributed",
         trainer=CustomTrainer(func=train, num_nodes=2),
-        options=[annotated_pods({RUNS_FOR: "600s"}), ActiveDeadlineSeconds(3)],
+        options=[annotated_pods({RUNS_FOR: LONG}), ActiveDeadlineSeconds(3)],
     )
     with pytest.raises(RuntimeError, match=f"TrainJob {name} is Failed"):
         client.wait_for_job_status(name, timeout=60, polling_interval=1)
