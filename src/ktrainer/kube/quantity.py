@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import Enum
 from typing import Final
 
@@ -56,7 +57,7 @@ class Quantity:
         """Read a quantity, or the number that JSON and YAML allow in its place; raises QuantityError."""
         if isinstance(value, bool):
             raise QuantityError(f"a quantity is a number, not {value}")
-        return _parse(value if isinstance(value, str) else repr(value))
+        return _parse(value if isinstance(value, str) else _spelled(value))
 
     @property
     def value(self) -> int:
@@ -84,6 +85,12 @@ class Quantity:
 def canonical(value: str | int | float) -> str:
     """Spell a quantity canonically, as an API server would store it; raises QuantityError."""
     return str(Quantity.parse(value))
+
+
+def _spelled(number: int | float) -> str:
+    """A number as a JSON encoder of Go spells it: exponents are for the very small and very large, later than here."""
+    text = repr(number)
+    return format(Decimal(text), "f") if "e" in text and 1e-6 <= abs(number) < 1e21 else text
 
 
 def _parse(text: str) -> Quantity:

@@ -68,7 +68,17 @@ def test_the_table_of_facts_should_be_read_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "number, expected", [(0, "0"), (2, "2"), (-1000, "-1k"), (0.5, "500m"), (1e22, "10e21"), (1e-7, "100e-9")]
+    "number, expected",
+    [
+        (0, "0"),
+        (2, "2"),
+        (-1000, "-1k"),
+        (0.5, "500m"),
+        (0.00005, "50u"),
+        (1e16, "10P"),
+        (1e22, "10e21"),
+        (1e-7, "100e-9"),
+    ],
 )
 def test_numbers_should_stand_in_for_quantities(number: float, expected: str) -> None:
     assert canonical(number) == expected

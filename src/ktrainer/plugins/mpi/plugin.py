@@ -71,7 +71,7 @@ class Mpi(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin,
             if missing:
                 detail = f"must be 1: the launcher is a node, and the runtime has no job {' and no job '.join(missing)}"
                 findings.errors.append(fields.invalid(_TRAINER.child("numNodes"), nodes, detail))
-        elif policy.run_launcher_as_node and info.pod_set(NODE):
+        elif policy.run_launcher_as_node and (node := info.pod_set(NODE)) and _count_of(node, info, new, policy) == 1:
             findings.warnings.append(
                 "spec.trainer.numNodes: two nodes are started for 1, since the launcher is one and the job node cannot "
                 "be empty"

@@ -238,6 +238,10 @@ def test_a_single_node_that_makes_two_should_be_warned_of() -> None:
     assert found(mpi(runLauncherAsNode=True), numNodes=1)[1] != []
     assert found(mpi(runLauncherAsNode=True), numNodes=2)[1] == []
     assert found(mpi(), numNodes=1)[1] == []
+    assert found(mpi(runLauncherAsNode=True))[1] != []
+    three = job("node", None)
+    three["template"]["spec"]["parallelism"] = 3
+    assert found(mpi(LAUNCHER, three, runLauncherAsNode=True))[1] == []
 
 
 @pytest.mark.parametrize(
