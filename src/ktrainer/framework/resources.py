@@ -23,7 +23,7 @@ _POD_LEVEL_PREFIX: Final = "hugepages-"
 def gpu_count_of(resources: JsonObject) -> int:
     """The GPUs of a container, by requests or else by limits: of any resource with gpu in its name.
 
-    Where there are several such resources, the first by name counts.
+    Where there are several such resources, the first by name of which there is any counts.
     """
     return _gpus(resources.get("requests") or {}) or _gpus(resources.get("limits") or {})
 
@@ -93,8 +93,8 @@ def _raise_to(total: Requests, least: Requests) -> None:
 
 
 def _gpus(quantities: Mapping[str, str]) -> int:
-    names = sorted(name for name in quantities if "gpu" in name.lower())
-    return Quantity.parse(quantities[names[0]]).value if names else 0
+    counts = (Quantity.parse(quantities[name]).value for name in sorted(quantities) if "gpu" in name.lower())
+    return next((count for count in counts if count), 0)
 
 
 def _cpus(quantities: Mapping[str, str]) -> int:

@@ -1,4 +1,4 @@
-"""Counts the nodes of any job, whatever framework it uses: the TrainJob's number goes before the runtime's."""
+"""Counts the nodes where the framework does not count them itself: the TrainJob's number goes before the runtime's."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ktrainer.framework.plugin import EnforceMLPolicyPlugin
 
 if TYPE_CHECKING:
+    from ktrainer.api.trainingruntime import MlPolicy
     from ktrainer.api.trainjob import TrainJob
     from ktrainer.framework.dependencies import Dependencies
     from ktrainer.framework.info import Info
@@ -21,5 +22,10 @@ class PlainML(EnforceMLPolicyPlugin):
     def enforce_ml_policy(self, info: Info, trainjob: TrainJob) -> None:
         """Take over `numNodes` of the TrainJob."""
         trainer = trainjob.spec.trainer
-        if info.trainer and trainer and trainer.num_nodes:
+        if info.trainer and trainer and trainer.num_nodes and not _is_counted_elsewhere(info.ml_policy):
             info.trainer.count = trainer.num_nodes
+
+
+def _is_counted_elsewhere(policy: MlPolicy | None) -> bool:
+    # Not left to the order of plugins, which the configuration may change: under MPI the trainer is one launcher.
+    return policy is not None and (policy.torch is not None or policy.mpi is not None or policy.jax is not None)

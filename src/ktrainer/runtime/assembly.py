@@ -158,7 +158,8 @@ def _set_resources(info: Info, trainjob: TrainJob) -> None:
         if container is None:
             continue
         merged = merge(container.resources, change, RESOURCES, jobset_facts()) if change else container.resources
-        if not found:
+        # A job that is a node by its name alone is counted by only where the TrainJob's part would be meant for it.
+        if not found and (is_trainer or mpi is not None or not change):
             info.node_resources, found = merged, True
         if change and (is_trainer or (is_node and mpi is not None and mpi.run_launcher_as_node)):
             container.spec["resources"] = merged

@@ -53,6 +53,7 @@ class Runtime:
         blueprint, text, lacks_snapshot = await self._source.resolve(trainjob, is_new=is_new)
         findings, info = await self._examine(blueprint, None, trainjob)
         if lacks_snapshot:
+            findings.refuse_all()
             findings.add(await self._source.check_namespace(blueprint, trainjob))
         if findings.errors or info is None:
             raise Rejected(findings)
@@ -84,7 +85,7 @@ class Runtime:
             except SnapshotInvalid:
                 kept = None
             if kept is not None:
-                return (await self._examine(kept[0], old, new))[0]
+                return await self._admit(kept[0], old, new)
         value = await self._source.fetch(new)
         findings = await self._judge(value, old, new)
         if findings.errors and value is not None:
@@ -125,9 +126,14 @@ class Runtime:
             blueprint = self._source.read(value)
         except Rejected as rejected:
             return rejected.findings
-        findings, _ = await self._examine(blueprint, old, new)
+        findings = await self._admit(blueprint, old, new)
         if old is None:
             findings.add(await self._source.check_namespace(blueprint, new))
+        return findings
+
+    async def _admit(self, blueprint: Blueprint, old: TrainJob | None, new: TrainJob) -> Findings:
+        findings, _ = await self._examine(blueprint, old, new)
+        findings.refuse_all()
         return findings
 
     async def _examine(self, blueprint: Blueprint, old: TrainJob | None, new: TrainJob) -> tuple[Findings, Info | None]:

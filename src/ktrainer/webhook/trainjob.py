@@ -63,7 +63,9 @@ class TrainJobValidator:
             return allowed()  # it was deleted meanwhile: the API server will say so
         if isinstance(old, list):
             return answer_of(Findings(old))
-        return await self._judge(old, _scaled(old, _SCALES.decode(request.object).spec.replicas))
+        # Between two numbers it is a change of the number, also where none was given so far.
+        before = _with_nodes(old, _nodes(old))
+        return await self._judge(before, _with_nodes(old, _SCALES.decode(request.object).spec.replicas))
 
     async def _judge(self, old: TrainJob | None, new: TrainJob) -> AdmissionResponse:
         try:
@@ -81,6 +83,10 @@ def _old_of(request: AdmissionRequest) -> TrainJob | None:
     return None if isinstance(old, list) else old
 
 
-def _scaled(trainjob: TrainJob, nodes: int) -> TrainJob:
+def _nodes(trainjob: TrainJob) -> int | None:
+    return trainjob.spec.trainer.num_nodes if trainjob.spec.trainer else None
+
+
+def _with_nodes(trainjob: TrainJob, nodes: int | None) -> TrainJob:
     trainer = (trainjob.spec.trainer or Trainer()).model_copy(update={"num_nodes": nodes})
     return trainjob.model_copy(update={"spec": trainjob.spec.model_copy(update={"trainer": trainer})})

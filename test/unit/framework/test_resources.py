@@ -15,6 +15,7 @@ from ktrainer.kube.quantity import Quantity
         pytest.param({"requests": {"cpu": "1"}, "limits": {"a/GPU-x": "3"}}, 3, id="any name with gpu in any case"),
         pytest.param({"requests": {"nvidia.com/gpu": "0"}, "limits": {"nvidia.com/gpu": "4"}}, 4, id="zero is none"),
         pytest.param({"limits": {"nvidia.com/gpu": "2", "amd.com/gpu": "1"}}, 1, id="the first by name"),
+        pytest.param({"limits": {"amd.com/gpu": "0", "nvidia.com/gpu": "4"}}, 4, id="the first that there is"),
         pytest.param({"limits": None, "requests": None}, 0, id="null"),
     ],
 )

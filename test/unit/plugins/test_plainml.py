@@ -15,6 +15,15 @@ def test_the_trainjobs_number_should_size_the_trainers_job(policy: Any) -> None:
     assert [pods.count for pods in info.pod_sets] == [1, 5]
 
 
+@pytest.mark.parametrize("policy", [{"torch": {}}, {"mpi": {}}, {"jax": {}}])
+def test_a_framework_that_counts_for_itself_should_be_left_to_it(policy: Any) -> None:
+    info = info_of(runtime(mlPolicy=policy), wanted := trainjob(trainer={"numNodes": 5}))
+    assert info.trainer is not None
+    info.trainer.count = 1
+    PlainML(dependencies()).enforce_ml_policy(info, wanted)
+    assert info.trainer.count == 1
+
+
 @pytest.mark.parametrize("spec", [{}, {"trainer": {}}])
 def test_without_a_number_the_runtimes_should_stay(spec: Any) -> None:
     info = info_of(runtime(mlPolicy={"numNodes": 3}), wanted := trainjob(**spec))

@@ -203,6 +203,15 @@ def test_resources_should_merge_by_name_and_keep_claims(spec: dict[str, Any]) ->
     assert resources(of_runtime, of_job, **spec) == (wanted, wanted)
 
 
+def test_what_a_node_has_should_not_be_read_off_a_job_that_gets_nothing_of_it() -> None:
+    sibling = job("node", None, container(resources={"limits": {"nvidia.com/gpu": "4"}}))
+    value = runtime(
+        sibling, job("main", "trainer", container(resources={"limits": {"cpu": "3"}})), mlPolicy={"xgboost": {}}
+    )
+    wanted = trainjob(trainer={"resourcesPerNode": {"limits": {"memory": "1Gi"}}})
+    assert info_of(value, wanted).node_resources == {"limits": {"cpu": "3", "memory": "1Gi"}}
+
+
 @pytest.mark.parametrize(("as_node", "of_node"), [(True, {"limits": {"cpu": "2"}}), (False, {})])
 def test_resources_should_reach_the_nodes_beside_a_launcher_that_is_one(as_node: bool, of_node: Any) -> None:
     value = runtime(job("launcher"), job("node", None), mlPolicy={"mpi": {"runLauncherAsNode": as_node}})

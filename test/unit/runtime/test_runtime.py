@@ -287,3 +287,13 @@ def test_an_elastic_job_should_be_planned_with_its_autoscaler() -> None:
     assert made.nodes == 3
     with pytest.raises(Rejected, match=r"spec\.trainer\.numNodes: .* 2 to 4 nodes"):
         plan(Cluster(value), trainjob(trainer={"numNodes": 5}))
+
+
+def test_an_elastic_job_that_has_begun_should_keep_within_its_bounds_by_itself() -> None:
+    value = runtime(mlPolicy={"torch": {"elasticPolicy": {"minNodes": 2, "maxNodes": 4}}})
+    begun = snapshot(trainjob(trainer={"numNodes": 3}), value)
+    outside = trainjob(trainer={"numNodes": 9}, suspend=True)
+    made = plan(Cluster(begun), outside)
+    assert (made.nodes, made.components[0].body["spec"]["suspend"]) == (2, True)
+    refused = judge(Cluster(begun), outside, trainjob(trainer={"numNodes": 3}))
+    assert [str(error.path) for error in refused.errors] == ["spec.trainer.numNodes"]

@@ -359,6 +359,11 @@ async def test_scaling_should_go_by_the_job_as_it_is_now() -> None:
     assert not (await Webhook(cluster).scale(7))["allowed"]
 
 
+async def test_scaling_should_need_an_elastic_runtime_also_where_no_number_was_given() -> None:
+    cluster = Cluster(TORCH, trainjob_json())
+    assert not (await Webhook(cluster).scale(3))["allowed"]
+
+
 async def test_scaling_what_is_gone_should_be_left_to_the_api_server() -> None:
     assert (await Webhook(Cluster(ELASTIC)).scale(3))["allowed"]
 

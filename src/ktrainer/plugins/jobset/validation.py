@@ -78,9 +78,9 @@ def validate_update(info: Info, old: TrainJob, new: TrainJob) -> ErrorList:
             errors.append(fields.forbidden(_PATCHES, detail))
         if old.spec.pod_template_overrides != new.spec.pod_template_overrides:
             errors.append(fields.forbidden(_OVERRIDES, detail))
-    before, after = _nodes(old), _nodes(new)
-    if before != after and node_bounds_of(info.ml_policy) is None:
-        errors.append(fields.invalid(_NODES, after, "field is immutable: the runtime is not elastic"))
+    # The whole trainer may come and go, as far as the schema allows it: only a number that is there is immutable.
+    if old.spec.trainer and new.spec.trainer and _nodes(old) != _nodes(new) and node_bounds_of(info.ml_policy) is None:
+        errors.append(fields.invalid(_NODES, _nodes(new), "field is immutable: the runtime is not elastic"))
     return errors
 
 

@@ -45,11 +45,10 @@ class Torch(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugi
         bounds = node_bounds_of(info.ml_policy)
         errors = _validate_injection(info, policy, new)
         errors += _validate_env(new, is_elastic=bounds is not None)
-        if bounds:
-            errors += elastic.validate_nodes(new, bounds)
         if tune.is_tune(new.spec.trainer):
             errors += tune.validate_tune(info, new, wanted_processes_of(policy, new))
-        return Findings(errors)
+        # An elastic job that has begun keeps within its bounds by itself.
+        return Findings(errors, passable=elastic.validate_nodes(new, bounds) if bounds else [])
 
     def enforce_ml_policy(self, info: Info, trainjob: TrainJob) -> None:
         """Set the variables, and TorchTune's command; open the port."""
