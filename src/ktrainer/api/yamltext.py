@@ -47,8 +47,21 @@ def parse_documents(text: str) -> Iterator[Any]:
 
     Documents of JSON may follow each other without a line between them.
     """
+    yield from _checked(_documents(text))
+
+
+def parse_foreign(text: str, most_values: int) -> list[Any]:
+    """Read the documents of a text of YAML that others may have written to do harm.
+
+    Refuses references, by which a small text becomes a huge value, and too many values. Raises YamlError.
+    """
+    _check_events(text, most_values, references=False)
+    return list(_checked(yaml.load_all(text, Loader=_Loader)))
+
+
+def _checked(documents: Iterator[Any]) -> Iterator[Any]:
     try:
-        for document in _documents(text):
+        for document in documents:
             _check_size(document)
             yield document
     except RecursionError as error:
@@ -59,7 +72,7 @@ def parse_documents(text: str) -> Iterator[Any]:
 
 def _documents(text: str) -> Iterator[Any]:
     if not _JSON_START.search(text):
-        yield from yaml.load_all(text, Loader=_Loader)
+        yield from _yaml_documents(text, 0, len(text))
         return
     starts = [marker.span() for marker in _MARKER.finditer(text)]
     for (start, body), (end, _) in zip([(0, 0), *starts], [*starts, (len(text), 0)], strict=True):
@@ -71,11 +84,38 @@ def _documents(text: str) -> Iterator[Any]:
 
 def _yaml_documents(text: str, start: int, end: int) -> Iterator[Any]:
     """The documents in a part of a text; what is wrong with one is told by its line in the whole."""
+    _check_events(text[start:end], _MAX_VALUES)
     try:
         yield from yaml.load_all(text[start:end], Loader=_Loader)
     except yaml.MarkedYAMLError:
+        if start == 0:
+            raise
         list(yaml.load_all("\n" * text.count("\n", 0, start) + text[start:end], Loader=_Loader))
         raise
+
+
+def _check_events(text: str, most_values: int, *, references: bool = True) -> None:
+    """Refuse a text by its brackets and indents, before anything is made of it.
+
+    What the library then does with it recurses in C, where a deep text ends the process, and has no limit of its own.
+    """
+    depth = values = 0
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            if isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            elif isinstance(event, yaml.NodeEvent):
+                values += 1
+                depth += isinstance(event, yaml.CollectionStartEvent)
+            if depth > _MAX_DEPTH + 1:
+                raise YamlError(_TOO_DEEP)
+            if values > most_values:
+                raise YamlError(f"more than {most_values} values")
+            if not references and isinstance(event, yaml.AliasEvent):
+                raise YamlError("it has aliases")
+    except yaml.YAMLError:
+        # Whoever reads the text finds the same, behind the documents that are sound.
+        return
 
 
 def _json_texts(text: str) -> list[str]:

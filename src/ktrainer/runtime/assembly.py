@@ -16,7 +16,7 @@ from ktrainer.framework.container import EnvLog
 from ktrainer.framework.info import Info
 from ktrainer.framework.podset import NODE, PodSet
 from ktrainer.kube import fields
-from ktrainer.kube.fields import Path
+from ktrainer.kube.fields import Kind, Path
 from ktrainer.kube.jsonvalue import copy_of
 from ktrainer.kube.strategicmerge import MergeError, merge
 from ktrainer.runtime.jobsetfacts import JOBSET_SPEC, POD_CHANGE, RESOURCES, jobset_facts
@@ -47,21 +47,48 @@ def assemble(blueprint: Blueprint, trainjob: TrainJob, *, changes: bool = True) 
     """Make the Info of a TrainJob; an error where its changes do not fit. Without `changes` they are left out."""
     template: JsonObject = orjson.loads(blueprint.template)
     if changes:
+        errors: ErrorList = []
+        overrides, patches = _overrides_of(trainjob, errors), _patches_of(trainjob, errors)
+        if errors:
+            return errors
         try:
-            template = _patched(_overridden(template, trainjob), trainjob)
+            template = _patched(_overridden(template, overrides), patches)
         except _Misfit as misfit:
             return [misfit.error]
     return _info(blueprint, trainjob, template)
 
 
-def _overridden(template: JsonObject, trainjob: TrainJob) -> JsonObject:
-    for override in trainjob.spec.pod_template_overrides:
+def _overrides_of(trainjob: TrainJob, errors: ErrorList) -> list[tuple[set[str], JsonObject]]:
+    """The jobs that each override is for, and the change to their pod templates; adds what no pod can have."""
+    overrides = []
+    for index, override in enumerate(trainjob.spec.pod_template_overrides):
         targets = {target.name for target in override.target_jobs}
         patch = encode(override)
         patch.pop("targetJobs")
         if "metadata" in patch:
             patch["metadata"] = {key: patch["metadata"][key] for key in _META if key in patch["metadata"]}
-        _drop_zeros(patch)
+        errors += _drop_zeros(patch, OVERRIDES.index(index))
+        overrides.append((targets, patch))
+    return overrides
+
+
+def _patches_of(trainjob: TrainJob, errors: ErrorList) -> list[tuple[str, JsonObject]]:
+    """The manager of each patch, and the change to the JobSet's spec; adds what no pod can have."""
+    patches = []
+    for index, patch in enumerate(trainjob.spec.runtime_patches):
+        change = patch.training_runtime_spec.template if patch.training_runtime_spec else None
+        jobs = encode(change.spec) if change and change.spec else {}
+        path = PATCHES.index(index).child("trainingRuntimeSpec.template.spec.replicatedJobs")
+        for number, job in enumerate(jobs.get("replicatedJobs", ())):
+            pods = job.get("template", {}).get("spec", {}).get("template", {})
+            errors += _drop_zeros(pods, path.index(number).child("template.spec.template"))
+        if jobs:
+            patches.append((patch.manager, jobs))
+    return patches
+
+
+def _overridden(template: JsonObject, overrides: list[tuple[set[str], JsonObject]]) -> JsonObject:
+    for targets, patch in overrides:
         for job in template.get("replicatedJobs") or ():
             if job["name"] in targets:
                 pods = job["template"]["spec"]
@@ -69,32 +96,30 @@ def _overridden(template: JsonObject, trainjob: TrainJob) -> JsonObject:
                     pods["template"] = merge(pods["template"], patch, "core.v1.PodTemplateSpec")
                 except MergeError as error:
                     raise _Misfit(OVERRIDES, job["name"], error) from error
-    return _settled(template, OVERRIDES) if trainjob.spec.pod_template_overrides else template
+    return _settled(template, OVERRIDES) if overrides else template
 
 
-def _patched(template: JsonObject, trainjob: TrainJob) -> JsonObject:
+def _patched(template: JsonObject, patches: list[tuple[str, JsonObject]]) -> JsonObject:
     order = [job["name"] for job in template.get("replicatedJobs") or ()]
-    for patch in trainjob.spec.runtime_patches:
-        change = patch.training_runtime_spec.template if patch.training_runtime_spec else None
-        if change and change.spec:
-            jobs = encode(change.spec)
-            for job in jobs.get("replicatedJobs", ()):
-                _drop_zeros(job.get("template", {}).get("spec", {}).get("template", {}))
-            try:
-                template = merge(template, jobs, JOBSET_SPEC, jobset_facts())
-            except MergeError as error:
-                raise _Misfit(PATCHES, patch.manager, error) from error
-            if order:
-                template["replicatedJobs"].sort(key=lambda job: order.index(job["name"]))
-    return _settled(template, PATCHES) if trainjob.spec.runtime_patches else template
+    for manager, jobs in patches:
+        try:
+            template = merge(template, jobs, JOBSET_SPEC, jobset_facts())
+        except MergeError as error:
+            raise _Misfit(PATCHES, manager, error) from error
+        if order:
+            template["replicatedJobs"].sort(key=lambda job: order.index(job["name"]))
+    return _settled(template, PATCHES) if patches else template
 
 
-def _drop_zeros(pods: JsonObject) -> None:
+def _drop_zeros(pods: JsonObject, path: Path) -> ErrorList:
     """Leave out of a change what is zero or empty below the pod spec: it must not clear what the runtime says.
 
-    Parity: the original cannot tell such values from absent ones.
+    Returns what is of a wrong type; what is missing may be in the template.
+
+    Parity: the original cannot tell zero and empty values from absent ones.
     """
-    settle(pods.get("spec", {}), POD_CHANGE, Path())
+    errors = settle(pods.get("spec", {}), POD_CHANGE, path.child("spec"))
+    return [error for error in errors if error.kind is not Kind.REQUIRED]
 
 
 def _settled(template: JsonObject, path: Path) -> JsonObject:

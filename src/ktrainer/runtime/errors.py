@@ -47,6 +47,7 @@ class SnapshotInvalid(PlanError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"invalid runtime snapshot: {reason}")
+        self.reason = reason
 
 
 class Rejected(PlanError):

@@ -9,11 +9,9 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-import yaml
-
 from ktrainer.api.labels import GROUP
 from ktrainer.api.resources import API_VERSION, CONFIG_MAPS
-from ktrainer.api.yamltext import YamlError, parse_documents
+from ktrainer.api.yamltext import YamlError, parse_foreign
 from ktrainer.framework.component import Component, Write, is_controlled, new_object
 from ktrainer.kube.fields import message_of
 from ktrainer.runtime.blueprint import KINDS, manifest_of, read_blueprint
@@ -26,6 +24,11 @@ if TYPE_CHECKING:
     from ktrainer.runtime.blueprint import Blueprint
 
 KEY: Final = "runtime"
+MOST_VALUES: Final = 50_000
+"""How many keys and values a snapshot may have: far more than any runtime, and few enough to be read within a moment.
+
+Whoever may create ConfigMaps may have written it.
+"""
 
 
 def snapshot_name_of(trainjob: str) -> str:
@@ -67,11 +70,9 @@ def content_of(config_map: JsonObject, trainjob: TrainJob) -> str:
 def parse_snapshot(text: str) -> Blueprint:
     """The runtime in a snapshot; raises SnapshotInvalid."""
     try:
-        # Neither we nor the original write aliases, by which a small text can become a huge object.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.CSafeLoader)):
-            raise SnapshotInvalid("it has aliases")
-        documents = list(parse_documents(text))
-    except (YamlError, yaml.YAMLError) as error:
+        # Neither we nor the original write aliases.
+        documents = parse_foreign(text, MOST_VALUES)
+    except YamlError as error:
         raise SnapshotInvalid(f"it is not YAML: {error}") from error
     if len(documents) != 1 or not isinstance(documents[0], dict):
         raise SnapshotInvalid("it must be one object")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ktrainer.api.resources import CONFIG_MAPS, NAMESPACES
 from ktrainer.api.trainingruntime import RunPolicy
@@ -39,6 +39,8 @@ class Source:
         self._reader = reader
         self._known: dict[str, tuple[Blueprint, str]] = {}
         """Runtimes and the texts of their snapshots, by version or digest; the latest used is the last."""
+        self._refused: dict[str, str] = {}
+        """Why snapshots cannot be used, by digest: a bad one shall not cost its reading again and again."""
 
     async def resolve(self, trainjob: TrainJob, *, is_new: bool = False) -> tuple[Blueprint, str, bool]:
         """The runtime that a TrainJob goes by, the text of its snapshot, and whether that has yet to be written.
@@ -66,7 +68,7 @@ class Source:
             return None
         text = snapshot.content_of(config_map, trainjob)
         digest = snapshot.digest_of(text)
-        known = self._recall(digest) or self._remember(digest, snapshot.parse_snapshot(text), text)
+        known = self._recall(digest) or self._parsed(digest, text)
         snapshot.check_reference(known[0], trainjob)
         return known
 
@@ -79,7 +81,7 @@ class Source:
         if not text or snapshot.digest_of(text) != digest:
             return RunPolicy()
         try:
-            return self._remember(digest, snapshot.parse_snapshot(text), text)[0].run_policy
+            return self._parsed(digest, text)[0].run_policy
         except SnapshotInvalid:
             return RunPolicy()
 
@@ -134,6 +136,17 @@ class Source:
             return Findings()
         return Findings([fields.invalid(_REF, blueprint.name, f"is not for TrainJobs of the namespace {name}")])
 
+    def _parsed(self, digest: str, text: str) -> tuple[Blueprint, str]:
+        """The runtime in the text of a snapshot; one that is refused is not read again."""
+        if digest in self._refused:
+            raise SnapshotInvalid(self._refused[digest])
+        try:
+            return self._remember(digest, snapshot.parse_snapshot(text), text)
+        except SnapshotInvalid as error:
+            self._refused[digest] = error.reason
+            _trim(self._refused)
+            raise
+
     def _recall(self, key: str) -> tuple[Blueprint, str] | None:
         known = self._known.pop(key, None)
         if known:
@@ -143,6 +156,11 @@ class Source:
     def _remember(self, key: str, blueprint: Blueprint, text: str) -> tuple[Blueprint, str]:
         if key:
             self._known[key] = (blueprint, text)
-        if len(self._known) > _KEPT:
-            del self._known[next(iter(self._known))]
+        _trim(self._known)
         return blueprint, text
+
+
+def _trim(remembered: dict[str, Any]) -> None:
+    """Forget the eldest of too many."""
+    if len(remembered) > _KEPT:
+        del remembered[next(iter(remembered))]

@@ -69,6 +69,10 @@ def test_yaml_should_be_what_json_can_say(text: str, value: object) -> None:
         ("!!python/object:os.system {}", "could not determine a constructor"),
         ("!!timestamp 2026-01-02", "could not determine a constructor"),
         ("[" * 10000, "nested more than 100 levels deep"),
+        # The parser would recurse in C, and end the process.
+        ("a: " + "[" * 100_000 + "]" * 100_000, "nested more than 100 levels deep"),
+        ("- " * 100_000, "nested more than 100 levels deep"),
+        ("[" * 1_000_000, "nested more than 100 levels deep"),
         ("\x00", "."),
         ('{"a": 1, "a": 2}', "duplicate key"),
         ('{"a": {"b": 1, "b": 2}}', "duplicate key"),

@@ -156,13 +156,31 @@ def test_without_changes_the_template_should_be_as_the_runtime_has_it() -> None:
     assert "serviceAccountName" not in info.pod_sets[0].pod_spec
 
 
+PATCHED_POD = "spec.runtimePatches[0].trainingRuntimeSpec.template.spec.replicatedJobs[0].template.spec.template.spec"
+
+
+def test_values_of_wrong_types_should_all_be_told_also_where_they_are_zero() -> None:
+    side = {"containers": [{"name": "side", "env": [{"name": "A", "value": 0}, {"name": "B", "value": False}]}]}
+    given: dict[str, Any] = {
+        "podTemplateOverrides": [{"targetJobs": [{"name": "node"}], "spec": {"tolerations": [{"operator": False}]}}],
+        "runtimePatches": [patch("a.io/b", change("node", side))],
+    }
+    found = assemble(blueprint(runtime(job("node", "trainer", container(), container("side")))), trainjob(**given))
+    assert isinstance(found, list)
+    assert [str(error.path) for error in found] == [
+        "spec.podTemplateOverrides[0].spec.tolerations[0].operator",
+        f"{PATCHED_POD}.containers[0].env[0].value",
+        f"{PATCHED_POD}.containers[0].env[1].value",
+    ]
+
+
 @pytest.mark.parametrize(
     ("spec", "path"),
     [
         ({"runtimePatches": [patch("a.io/b", change("node", {"volumes": [{"emptyDir": {}}]}))]}, "spec.runtimePatches"),
         (
             {"runtimePatches": [patch("a.io/b", change("node", {"affinity": {"nodeAffinity": []}}))]},
-            "spec.runtimePatches",
+            f"{PATCHED_POD}.affinity.nodeAffinity",
         ),
         (
             {"podTemplateOverrides": [{"targetJobs": [{"name": "node"}], "spec": {"volumes": [{"emptyDir": {}}]}}]},
@@ -170,7 +188,7 @@ def test_without_changes_the_template_should_be_as_the_runtime_has_it() -> None:
         ),
         (
             {"podTemplateOverrides": [{"targetJobs": [{"name": "node"}], "spec": {"affinity": {"nodeAffinity": 1}}}]},
-            "spec.podTemplateOverrides",
+            "spec.podTemplateOverrides[0].spec.affinity.nodeAffinity",
         ),
     ],
 )

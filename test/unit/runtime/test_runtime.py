@@ -93,6 +93,15 @@ def test_a_snapshot_that_cannot_be_trusted_should_stop_everything() -> None:
             plan(Cluster(kept, TORCH), wanted)
 
 
+def test_a_snapshot_that_is_refused_should_be_refused_alike_each_time() -> None:
+    wanted = trainjob(trainer={})
+    kept = snapshot(wanted, data={"runtime": "a: " + "[" * 100_000})
+    asked = runtime_of(Cluster(kept, TORCH), wanted)
+    for _ in range(2):
+        with pytest.raises(SnapshotInvalid, match=r"^invalid runtime snapshot: it is not YAML: nested more than"):
+            run_now(asked.plan(wanted))
+
+
 def test_a_lost_snapshot_should_be_written_again_with_a_warning_if_the_runtime_has_changed() -> None:
     digest = plan(Cluster(TORCH), trainjob()).runtime_digest
     started = as_trainjob({**trainjob_json(), "status": {"runtimeDigest": digest}})

@@ -85,6 +85,8 @@ def test_a_snapshot_that_was_exchanged_should_be_refused() -> None:
             TEXT.replace("replicatedJobs", "replicatedJobs: 1\n      x"), "must be of type array", id="malformed"
         ),
         pytest.param(f"{TEXT}x: &x [1]\ny: [*x, *x]\n", "aliases", id="aliases"),
+        pytest.param(f"a: {'[' * 100_000}{']' * 100_000}", "nested", id="deeper than the parser can bear"),
+        pytest.param(f"a: [{'1,' * 100_000}]", "more than 50000 values", id="wider than anybody can read in a moment"),
     ],
 )
 def test_a_snapshot_that_is_no_runtime_should_be_refused(text: str, reason: str) -> None:
