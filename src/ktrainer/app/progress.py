@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ktrainer.machinery.runnable import Runnable, Stage
-from ktrainer.machinery.serving.httpserver import Address
+from ktrainer.machinery.serving.address import Address
 from ktrainer.machinery.serving.reviews import Reviews
 from ktrainer.statusserver.authorizer import ReportAuthorizer
 from ktrainer.statusserver.callers import Callers

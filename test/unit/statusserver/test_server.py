@@ -18,8 +18,8 @@ from ktrainer.api.resources import JOBSETS, PODS, TRAINJOBS
 from ktrainer.kube.errors import NotFound, ServiceUnavailable
 from ktrainer.kube.identity import ObjectKey, Resource
 from ktrainer.machinery.cache.objects import CachedObject
+from ktrainer.machinery.serving.address import Address
 from ktrainer.machinery.serving.connections import DRAIN_SECONDS
-from ktrainer.machinery.serving.httpserver import Address
 from ktrainer.machinery.serving.reviews import Reviews
 from ktrainer.statusserver.authorizer import ReportAuthorizer
 from ktrainer.statusserver.callers import BURST, Callers
