@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.plugin import EnforceMLPolicyPlugin
 
 if TYPE_CHECKING:
@@ -20,6 +21,5 @@ class PlainML(EnforceMLPolicyPlugin):
 
     def enforce_ml_policy(self, info: Info, trainjob: TrainJob) -> None:
         """Take over `numNodes` of the TrainJob."""
-        trainer = trainjob.spec.trainer
-        if info.trainer and trainer and trainer.num_nodes:
-            info.trainer.count = trainer.num_nodes
+        if info.trainer and (wanted := trainer_of(trainjob).num_nodes):
+            info.trainer.count = wanted

@@ -9,7 +9,7 @@ import orjson
 
 from ktrainer.api.decoding import decode
 from ktrainer.api.resources import TRAINJOBS
-from ktrainer.api.trainjob import Trainer, TrainJob
+from ktrainer.api.trainjob import TrainJob, trainer_of
 from ktrainer.framework.findings import Findings
 from ktrainer.kube.access import Access
 from ktrainer.machinery.admission.hook import AdmissionRequest, AdmissionResponse, allowed, denied
@@ -82,5 +82,5 @@ def _old_of(request: AdmissionRequest) -> TrainJob | None:
 
 
 def _scaled(trainjob: TrainJob, nodes: int) -> TrainJob:
-    trainer = (trainjob.spec.trainer or Trainer()).model_copy(update={"num_nodes": nodes})
+    trainer = trainer_of(trainjob).model_copy(update={"num_nodes": nodes})
     return trainjob.model_copy(update={"spec": trainjob.spec.model_copy(update={"trainer": trainer})})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.labels import TRAINJOB_NAME
 from ktrainer.api.resources import CONFIG_MAPS, SECRETS
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.component import Component, Write, is_made, new_object
 from ktrainer.framework.dependencies import find
 from ktrainer.framework.findings import Findings
@@ -58,7 +59,7 @@ class Flux(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin
         if _policy(info) is None:
             return Findings()
         findings, path = Findings(), Path("spec.trainer")
-        processes = new.spec.trainer.num_proc_per_node if new.spec.trainer else None
+        processes = trainer_of(new).num_proc_per_node
         if isinstance(processes, str):
             detail = "must be a number: Flux has no such words"
             findings.errors.append(fields.invalid(path.child("numProcPerNode"), processes, detail))
@@ -148,17 +149,16 @@ def _labels(obj: JsonObject) -> JsonObject:
 
 def _settings(info: Info, trainjob: TrainJob) -> dict[str, str]:
     settings = dict(names.DEFAULTS)
-    container, trainer = info.trainer_container, trainjob.spec.trainer
+    container, env = info.trainer_container, trainer_of(trainjob).env
     for name in settings:
         of_runtime = container.env_value(name) if container else None
-        of_job = next((entry.get("value") for entry in (trainer.env if trainer else ()) if entry["name"] == name), None)
+        of_job = next((entry.get("value") for entry in env if entry["name"] == name), None)
         settings[name] = of_job or of_runtime or settings[name]
     return settings
 
 
 def _cluster(info: Info, trainjob: TrainJob, policy: FluxPolicy, pods: PodSet) -> Cluster:
-    settings, trainer = _settings(info, trainjob), trainjob.spec.trainer
-    wanted = trainer.num_proc_per_node if trainer else None
+    settings, wanted = _settings(info, trainjob), trainer_of(trainjob).num_proc_per_node
     host, _, subdomain = pods.first_endpoint.partition(".")
     return Cluster(
         hosts=host.removesuffix("-0"),
