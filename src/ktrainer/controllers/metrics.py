@@ -72,7 +72,7 @@ class TrainJobMetrics:
                 self._runs[end].observe(_seconds_between(start, ended.last_transition_time))
 
     def forget(self, key: ObjectKey) -> None:
-        """Forget a TrainJob that is gone."""
+        """Forget a TrainJob that has finished or is gone."""
         self._counted.pop(key, None)
 
     def _is_first(self, meta: ObjectMeta, old: TrainJobStatus, start: str) -> bool:
@@ -113,7 +113,7 @@ def _family() -> GaugeMetricFamily:
 
 
 def _seconds_between(start: str, end: str | None) -> float:
-    """The time from one instant to another; none where one cannot be read or is before the other."""
+    """The time from one instant to another; 0 where one cannot be read or is before the other."""
     try:
         return max(0.0, parse_time(end or "").timestamp() - parse_time(start).timestamp())
     except ValueError:

@@ -50,7 +50,7 @@ async def is_settled(reader: Reader, group: Resource, trainjob: TrainJob) -> boo
     """Whether a TrainJob that is not suspended has its PodGroup: one that is there changes only while it is."""
     meta = trainjob.metadata
     present = await reader.fetch(group, meta.namespace, meta.name)
-    return not trainjob.spec.suspend and present is not None and is_controlled(present, trainjob)
+    return not trainjob.spec.suspend and present is not None and is_controlled(present, meta.uid)
 
 
 def gang_watches(group: Resource) -> tuple[Watch, ...]:
