@@ -17,9 +17,9 @@ from ktrainer.framework.watch import Concerns, Watch
 
 if TYPE_CHECKING:
     from ktrainer.api.trainjob import TrainJob
-    from ktrainer.framework.dependencies import Reader
     from ktrainer.framework.info import Info
     from ktrainer.framework.podset import PodSet
+    from ktrainer.framework.reader import Reader
     from ktrainer.kube.identity import Resource
     from ktrainer.kube.jsonvalue import JsonObject
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import LIMIT_RANGES, PRIORITY_CLASSES, RUNTIME_CLASSES, VOLCANO_POD_GROUPS
 from ktrainer.framework.component import Component, new_object
-from ktrainer.framework.dependencies import find
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.gang import gang_of, gang_spec_of, gang_watches, is_settled
 from ktrainer.framework.plugin import (
@@ -15,6 +14,7 @@ from ktrainer.framework.plugin import (
     EnforcePodGroupPolicyPlugin,
     WatchExtensionPlugin,
 )
+from ktrainer.framework.reader import fetch_surely
 from ktrainer.kube import fields
 from ktrainer.kube.access import Access
 from ktrainer.kube.fields import Path
@@ -72,7 +72,7 @@ class Volcano(CustomValidationPlugin, EnforcePodGroupPolicyPlugin, ComponentBuil
     async def _check_priorities(self, info: Info) -> ErrorList:
         errors: ErrorList = []
         for name in dict.fromkeys(filter(None, map(_priority, info.pod_sets))):
-            if name in BUILT_IN_PRIORITIES or await find(self._reader, PRIORITY_CLASSES, "", name):
+            if name in BUILT_IN_PRIORITIES or await fetch_surely(self._reader, PRIORITY_CLASSES, "", name):
                 continue
             errors.append(fields.invalid(_PRIORITY_PATH, name, "there is no such PriorityClass"))
         if len(wanted := _priorities(info)) > 1:

@@ -14,12 +14,12 @@ from ktrainer.framework.findings import Findings
 from ktrainer.kube.access import Access
 from ktrainer.machinery.admission.hook import AdmissionRequest, AdmissionResponse, allowed, denied
 from ktrainer.runtime.errors import UnsupportedRuntime
+from ktrainer.webhook.answer import answer_of
 from ktrainer.webhook.registration import SCALE
 from ktrainer.webhook.update import is_harmless
-from ktrainer.webhook.verdict import answer_of
 
 if TYPE_CHECKING:
-    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.reader import Reader
     from ktrainer.kube.fields import ErrorList
     from ktrainer.runtime.registry import Runtimes
 

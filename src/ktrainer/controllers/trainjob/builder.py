@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ktrainer.controllers.trainjob.events import Events
     from ktrainer.controllers.trainjob.publisher import Publisher
     from ktrainer.controllers.trainjob.writer import Writer
-    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.reader import Reader
     from ktrainer.framework.workload import WorkloadStatus
     from ktrainer.runtime.plan import Plan
     from ktrainer.runtime.runtime import Runtime

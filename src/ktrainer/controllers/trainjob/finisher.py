@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ktrainer.client.client import Client
     from ktrainer.controllers.trainjob.glance import Glance
-    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.reader import Reader
     from ktrainer.framework.watch import Watch
     from ktrainer.kube.conditions import Condition
     from ktrainer.kube.identity import ObjectKey, Resource

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ktrainer.client.client import Client
     from ktrainer.controllers.trainjob.applied import Applied
     from ktrainer.framework.component import Component
-    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.reader import Reader
     from ktrainer.framework.watch import Watch
     from ktrainer.kube.identity import Resource
     from ktrainer.kube.jsonvalue import JsonObject

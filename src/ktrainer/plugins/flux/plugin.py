@@ -12,7 +12,6 @@ from ktrainer.api.labels import TRAINJOB_NAME
 from ktrainer.api.resources import CONFIG_MAPS, SECRETS
 from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.component import Component, Write, is_made, new_object
-from ktrainer.framework.dependencies import find
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.plugin import (
     ComponentBuilderPlugin,
@@ -21,6 +20,7 @@ from ktrainer.framework.plugin import (
     WatchExtensionPlugin,
 )
 from ktrainer.framework.podset import NODE
+from ktrainer.framework.reader import fetch_surely
 from ktrainer.framework.resources import gpu_count_of
 from ktrainer.framework.watch import Watch
 from ktrainer.kube import fields
@@ -101,14 +101,14 @@ class Flux(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin
             return []
         components = []
         name = names.config_map_name_of(meta.name)
-        present = await find(self._reader, CONFIG_MAPS, meta.namespace, name)
+        present = await fetch_surely(self._reader, CONFIG_MAPS, meta.namespace, name)
         if trainjob.spec.suspend or not _is_of_original(present, trainjob):
             cluster = _cluster(info, trainjob, policy, pods)
             config_map = new_object(CONFIG_MAPS, trainjob, name)
             config_map["data"] = {"entrypoint.sh": entrypoint_of(cluster), "init.sh": init_script_of(cluster)}
             components.append(Component(CONFIG_MAPS, config_map))
         name = names.secret_name_of(meta.name)
-        if not is_made(await find(self._reader, SECRETS, meta.namespace, name), trainjob):
+        if not is_made(await fetch_surely(self._reader, SECRETS, meta.namespace, name), trainjob):
             secret = new_object(SECRETS, trainjob, name)
             secret["stringData"] = {names.CURVE_FILE: _certificate(meta.name, self._make_keys())}
             components.append(Component(SECRETS, secret, Write.CREATE))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from ktrainer.api.resources import CONFIG_MAPS, SECRETS
 from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.component import is_made
-from ktrainer.framework.dependencies import find
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.plugin import (
     ComponentBuilderPlugin,
@@ -19,6 +18,7 @@ from ktrainer.framework.plugin import (
     WatchExtensionPlugin,
 )
 from ktrainer.framework.podset import NODE
+from ktrainer.framework.reader import fetch_surely
 from ktrainer.framework.reserved import refuse_reserved
 from ktrainer.framework.resources import gpu_count_of
 from ktrainer.framework.watch import Watch
@@ -107,7 +107,7 @@ class Mpi(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin,
             return []
         components = []
         meta = trainjob.metadata
-        secret = await find(self._reader, SECRETS, meta.namespace, objects.secret_name_of(meta.name))
+        secret = await fetch_surely(self._reader, SECRETS, meta.namespace, objects.secret_name_of(meta.name))
         if not is_made(secret, trainjob):
             components.append(objects.build_secret(trainjob, self._make_keys()))
         line, nodes = _line(info, trainjob, policy), list(_nodes(info, policy))
