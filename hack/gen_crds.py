@@ -14,6 +14,7 @@ import yaml
 
 from crds.definitions import Definitions
 from crds.models import ModelSchemas
+from generated import write_or_check_folder
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, TRAINJOBS
 from ktrainer.api.trainingruntime import ClusterTrainingRuntime, TrainingRuntime
 from ktrainer.api.trainjob import TrainJob
@@ -56,19 +57,7 @@ SUBRESOURCES = {
 def main(arguments: list[str]) -> int:
     """Write or check the files; the exit code is 1 when the check fails."""
     wanted = {f"{crd['metadata']['name']}.yaml": render(crd) for crd in build_crds()}
-    if arguments == ["--check"]:
-        found = {path.name: path.read_text() for path in FOLDER.glob("*.yaml") if path.name != KEPT}
-        if found == wanted:
-            return 0
-        print("config/crd is stale: run `make generate`", file=sys.stderr)
-        return 1
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for path in FOLDER.glob("*.yaml"):
-        if path.name != KEPT:
-            path.unlink()
-    for name, text in wanted.items():
-        (FOLDER / name).write_text(text)
-    return 0
+    return write_or_check_folder(FOLDER, wanted, "config/crd", arguments, kept=KEPT)
 
 
 def build_crds() -> list[dict[str, Any]]:

@@ -11,11 +11,12 @@ import pkgutil
 import sys
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 import ktrainer
+from deployment.account import NAME, NAMESPACE
 from generated import write_or_check
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from ktrainer.kube.access import Access
 
 FILE = Path(__file__).parent.parent / "config/rbac/role.yaml"
-NAME: Final = "kubeflow-trainer-controller-manager"
-NAMESPACE: Final = "kubeflow-system"
 
 
 def main(arguments: list[str]) -> int:

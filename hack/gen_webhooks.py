@@ -12,30 +12,17 @@ from typing import Any
 
 import yaml
 
+from deployment.account import NAMESPACE
+from generated import write_or_check_folder
 from ktrainer.api.configuration import CertManagement
 from ktrainer.webhook.registration import build_configurations
 
 FOLDER = Path(__file__).parent.parent / "config/webhook"
 
-NAMESPACE = "kubeflow-system"
-"""The namespace that config/default installs the manager into."""
-
 
 def main(arguments: list[str]) -> int:
     """Write or check the files; the exit code is 1 when the check fails."""
-    wanted = build_files()
-    if arguments == ["--check"]:
-        found = {path.name: path.read_text() for path in FOLDER.glob("*.yaml")}
-        if found == wanted:
-            return 0
-        print("config/webhook is stale: run `make generate`", file=sys.stderr)
-        return 1
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    for path in FOLDER.glob("*.yaml"):
-        path.unlink()
-    for name, text in wanted.items():
-        (FOLDER / name).write_text(text)
-    return 0
+    return write_or_check_folder(FOLDER, build_files(), "config/webhook", arguments)
 
 
 def build_files() -> dict[str, str]:

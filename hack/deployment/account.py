@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from clusters.api import Api
 
 NAMESPACE = "kubeflow-system"
+"""The namespace that config/default installs the manager into."""
 NAME = "kubeflow-trainer-controller-manager"
+"""The name of its account, and of its roles."""
 USER = f"system:serviceaccount:{NAMESPACE}:{NAME}"
 """What the API server calls the manager."""
 

@@ -19,12 +19,13 @@ from ktrainer.client.patchtype import PatchType
 from ktrainer.kube.errors import InternalError, Invalid
 from ktrainer.kube.identity import ObjectKey, Resource
 from ktrainer.machinery.admission.hook import AdmissionRequest, AdmissionResponse, Hook, allowed, denied, patched
-from ktrainer.machinery.admission.metrics import CertificateMetrics, WebhookMetrics
+from ktrainer.machinery.admission.metrics import WebhookMetrics
 from ktrainer.machinery.admission.server import AdmissionServer, ServerOptions
 from ktrainer.machinery.certificates.cabundle import MUTATING, VALIDATING, BundleInjector, Configuration
 from ktrainer.machinery.certificates.expiry import ExpiryWatch
+from ktrainer.machinery.certificates.metrics import CertificateMetrics
 from ktrainer.machinery.certificates.pki import PkiPolicy
-from ktrainer.machinery.certificates.rotator import CertificateRotator, Rotation
+from ktrainer.machinery.certificates.rotator import CertificateRotator, RotatorParts
 from ktrainer.machinery.certificates.secret import SECRETS, CertificateSecret
 from ktrainer.machinery.certificates.serving import ServingCertificate
 from ktrainer.machinery.serving.tlsdial import dial
@@ -121,13 +122,14 @@ async def client(cluster: Folder) -> AsyncIterator[Client]:
 def rotator_of(client: Client, namespace: str, serving: ServingCertificate) -> CertificateRotator:
     policy = PkiPolicy(f"ca-{namespace}", ("127.0.0.1",))
     configurations = [Configuration(VALIDATING, namespace), Configuration(MUTATING, namespace)]
-    clock = SystemClock()
-    parts = Rotation(
+    clock, metrics = SystemClock(), CertificateMetrics(CollectorRegistry())
+    parts = RotatorParts(
         secret=CertificateSecret(client, ObjectKey(namespace, SECRET)),
         injector=BundleInjector(client, configurations, policy.authority_name),
         serving=serving,
-        expiry=ExpiryWatch(CertificateMetrics(CollectorRegistry()), lambda not_after: None, clock),
+        expiry=ExpiryWatch(metrics, lambda not_after: None, clock),
         policy=policy,
+        metrics=metrics,
         settle_seconds=1.0,
     )
     return CertificateRotator(parts, clock=clock, server_time=client.server_time, random=Random(0))

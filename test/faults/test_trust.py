@@ -162,6 +162,7 @@ async def test_T38_a_new_authority_of_the_server_should_be_picked_up(
         authority = await asyncio.to_thread(proxy.renew_certificate)
         proxy.cut_all()
         await until(lambda: observer.informer.last_error is not None, 10)
+        # So late that several tries have failed meanwhile, and the pauses between them have grown.
         await asyncio.sleep(2)
         _replace(authorities, authority)
         seconds = await _until_seen(observer, admin, path, "three")

@@ -56,6 +56,8 @@ class ApiServer:
     """All requests for single objects, reads too."""
     refuse: Callable[[Call], ApiError | None] = lambda call: None
     """What a request is answered with instead of being carried out."""
+    refuse_change: Callable[[Call, Json, Json], ApiError | None] = lambda call, body, old: None
+    """What a change of an object is answered with instead of being carried out, by what was sent and what there is."""
     shown: dict[Resource, ModelServer] = field(default_factory=dict)
     """What lists and watches show in place of what there is, as behind a watch that lags."""
     url: str = ""
@@ -185,6 +187,8 @@ class ApiServer:
         if old is None:
             raise api_error(404, "NotFound")
         self._check(body, old, uid)
+        if refusal := self.refuse_change(call, body, old):
+            raise refusal
         return self._change(call, body, old, request.query.get("fieldManager", ""))
 
     def _check(self, body: Json, old: Json, uid: str | None) -> None:

@@ -13,11 +13,11 @@ from cryptography.x509.verification import PolicyBuilder, Store, VerificationErr
 from prometheus_client import CollectorRegistry
 
 from ktrainer.kube.identity import ObjectKey
-from ktrainer.machinery.admission.metrics import CertificateMetrics
 from ktrainer.machinery.certificates.cabundle import MUTATING, VALIDATING, BundleInjector, Configuration
 from ktrainer.machinery.certificates.expiry import ExpiryWatch
+from ktrainer.machinery.certificates.metrics import CertificateMetrics
 from ktrainer.machinery.certificates.pki import PkiPolicy
-from ktrainer.machinery.certificates.rotator import SETTLE_SECONDS, CertificateRotator, Rotation
+from ktrainer.machinery.certificates.rotator import SETTLE_SECONDS, CertificateRotator, RotatorParts
 from ktrainer.machinery.certificates.secret import SECRETS, CertificateSecret
 from ktrainer.machinery.certificates.serving import ServingCertificate
 from support.objectstore import bundle_of, webhook_configuration
@@ -85,7 +85,7 @@ class Replica:
         self.registry = CollectorRegistry()
         metrics = CertificateMetrics(self.registry)
         configurations = [Configuration(VALIDATING, "v"), Configuration(MUTATING, "m")]
-        parts = Rotation(
+        parts = RotatorParts(
             secret=CertificateSecret(store, SECRET),
             injector=BundleInjector(store, configurations, policy.authority_name),
             serving=self.serving,

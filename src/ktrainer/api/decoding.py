@@ -64,10 +64,6 @@ def _wrong_type(name: str) -> Callable[[Path, object, dict[str, Any]], FieldErro
     return lambda path, value, context: fields.invalid(path, value, f"must be of type {name}")
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _unsupported(path: Path, value: object, context: dict[str, Any]) -> FieldError:
     # Pydantic tells the values only as text: 'A', 'B' or 'C'.
     return fields.not_supported(path, value, re.findall("'([^']*)'", context["expected"]))
@@ -81,11 +77,11 @@ _DESCRIBED: Final[dict[str, Callable[[Path, Any, dict[str, Any]], FieldError]]] 
     "literal_error": _unsupported,
     "string_too_long": lambda path, value, context: fields.too_long(path, context["max_length"]),
     "string_too_short": lambda path, value, context: fields.invalid(
-        path, value, f"must have at least {_count(context['min_length'], 'character')}"
+        path, value, f"must have at least {fields.counted(context['min_length'], 'character')}"
     ),
     "too_long": lambda path, value, context: fields.too_many(path, context["actual_length"], context["max_length"]),
     "too_short": lambda path, value, context: fields.invalid(
-        path, value, f"must have at least {_count(context['min_length'], 'item')}"
+        path, value, f"must have at least {fields.counted(context['min_length'], 'item')}"
     ),
     "greater_than_equal": lambda path, value, context: fields.invalid(
         path, value, f"must be greater than or equal to {int(context['ge'])}"

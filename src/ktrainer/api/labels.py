@@ -16,9 +16,6 @@ TRAINJOB_NAME: Final = f"{GROUP}/trainjob-name"
 ANCESTOR: Final = f"{GROUP}/trainjob-ancestor-step"
 """On a replicated job's job template: the part that the job has in training, an `Ancestor`."""
 
-FRAMEWORK: Final = f"{GROUP}/framework"
-"""On a runtime: the framework that it is for. The SDK lists only runtimes that have it."""
-
 SUPPORT: Final = f"{GROUP}/support"
 """On a runtime: `DEPRECATED` makes the webhook warn."""
 DEPRECATED: Final = "deprecated"

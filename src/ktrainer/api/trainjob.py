@@ -195,3 +195,8 @@ class TrainJob(Model):
     """What the user wants."""
     status: Annotated[TrainJobStatus, NOT_EMPTY] = Field(default_factory=TrainJobStatus)
     """What has become of it."""
+
+
+def trainer_of(trainjob: TrainJob) -> Trainer:
+    """How the training runs, as far as the TrainJob says so; a TrainJob without a trainer says nothing."""
+    return trainjob.spec.trainer or Trainer()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -29,6 +29,10 @@ class ConditionType(StrEnum):
     FAILED = "Failed"
     RESOURCES_READY = "ResourcesReady"
     RUNNING = "Running"
+
+
+ENDS: Final[dict[str, State]] = {ConditionType.COMPLETE: State.COMPLETE, ConditionType.FAILED: State.FAILED}
+"""The conditions of which one that is true says that a TrainJob has finished, and the state that it is in then."""
 
 
 class Reason(StrEnum):

@@ -1,7 +1,6 @@
-"""YAML as Kubernetes reads and writes it: whatever JSON can say, and nothing else.
+"""YAML as Kubernetes reads it: whatever JSON can say, and nothing else.
 
 A time stays a string, a number in base sixty is none, keys are strings, and a key that is given twice is an error.
-What is written is read back as it was, by this module and by Kubernetes: PyYAML alone would leave 1e3 without quotes.
 
 Nearly all JSON is YAML, but not to our parser: it knows no characters in two halves, as encoders of JSON escape what is
 beyond 16 bits, and wants a line between two documents. A document that may be JSON is therefore read as such first.
@@ -158,11 +157,6 @@ def _check_size(document: Any) -> None:
         raise YamlError(f"more than {_MAX_VALUES} values")
 
 
-def render_document(value: Any) -> str:
-    """Write a JSON value as a document of YAML, in the order of its keys."""
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, default_flow_style=False, width=2**16)
-
-
 _Unfit = yaml.constructor.ConstructorError
 
 
@@ -224,24 +218,9 @@ class _Loader(yaml.CSafeLoader):
         raise _Unfit(problem="a key must be a string", problem_mark=node.start_mark)
 
 
-class _Dumper(yaml.CSafeDumper):
-    """Puts quotes around every string that some reader could take for something else."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Whether a value must be written out where it occurs: always, since JSON knows no references."""
-        return True
-
-
-def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    # Scripts are for reading; where the literal form cannot hold a text, the emitter quotes it after all.
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
-
-
-_Dumper.add_representer(str, _represent_text)
-for _class in (_Loader, _Dumper):
-    _class.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOL, list("yYnNtTfFoO"))
-    _class.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
-    _class.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOL, list("yYnNtTfFoO"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
+_Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_int)
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_float)
 _Loader.add_constructor("tag:yaml.org,2002:seq", _Loader.construct_list)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ktrainer.aio.clock import Clock
     from ktrainer.api.configuration import Configuration
     from ktrainer.app.clusterview import ClusterView
-    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.reader import Reader
     from ktrainer.machinery.admission.server import AdmissionServer
     from ktrainer.machinery.operator import Operator
     from ktrainer.machinery.servingcertificates import Certificates

@@ -46,8 +46,8 @@ ACCESS: Final = tuple(
 )
 
 
-class CachedConfigMap(CachedObject, gc=False, frozen=True, kw_only=True):
-    """A ConfigMap, of which the data matters."""
+class CachedData(CachedObject, gc=False, frozen=True, kw_only=True):
+    """A ConfigMap or Secret, of which the data matters."""
 
     data: Raw = _NOTHING
 
@@ -65,23 +65,13 @@ class _DataPool:
     def __init__(self) -> None:
         self._known: dict[bytes, Raw] = {}
 
-    def share(self, config_map: CachedConfigMap) -> CachedConfigMap:
+    def share(self, config_map: CachedData) -> CachedData:
         """Give a ConfigMap that nobody else has seen yet the data that others have, if it is equal."""
         if len(self._known) >= _POOLED:
             self._known.clear()
         digest = hashlib.blake2b(config_map.data, digest_size=16).digest()
         force_setattr(config_map, "data", self._known.setdefault(digest, config_map.data))
         return config_map
-
-
-class CachedSecret(CachedObject, gc=False, frozen=True, kw_only=True):
-    """A Secret, of which the certificates matter."""
-
-    data: Raw = _NOTHING
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        force_setattr(self, "data", self.data.copy())
 
 
 class ClusterView:
@@ -137,7 +127,7 @@ def value_of(cached: CachedObject) -> JsonObject:
         "metadata": msgspec.json.decode(msgspec.json.encode(cached.metadata)),
     }
     parts = {"spec": cached.spec, "status": cached.status}
-    if isinstance(cached, CachedConfigMap | CachedSecret):
+    if isinstance(cached, CachedData):
         parts["data"] = cached.data
     value.update({field: decoded(raw) for field, raw in parts.items() if raw})
     return value
@@ -148,7 +138,7 @@ def _view_of(watch: Watch) -> View[Any]:
         return _view_of_one(watch, watch.key)
     selectors = _OURS if watch.labelled else EVERYTHING
     if watch.resource == CONFIG_MAPS:
-        return View(CONFIG_MAPS, CachedConfigMap, selectors=selectors, transform=_DataPool().share)
+        return View(CONFIG_MAPS, CachedData, selectors=selectors, transform=_DataPool().share)
     if watch.resource == SECRETS:
         # That it is there is all that we want to know of a Secret: keys have no business in a cache.
         return View(SECRETS, CachedObject, selectors=selectors, metadata_only=True)
@@ -165,11 +155,11 @@ def _view_of(watch: Watch) -> View[Any]:
 def _view_of_one(watch: Watch, key: ObjectKey) -> View[Any]:
     selectors = Selectors(fields=f"metadata.name={key.name}")
     if watch.resource == SECRETS:
-        return View(SECRETS, CachedSecret, namespace=key.namespace, selectors=selectors, transform=_only_certificates)
+        return View(SECRETS, CachedData, namespace=key.namespace, selectors=selectors, transform=_only_certificates)
     return View(watch.resource, CachedObject, namespace=key.namespace, selectors=selectors, is_optional=watch.optional)
 
 
-def _only_certificates(secret: CachedSecret) -> CachedSecret:
+def _only_certificates(secret: CachedData) -> CachedData:
     """Keep nothing that is secret: keys have no business in a cache, nor have annotations that may repeat them."""
     data = decoded(secret.data) or {}
     certificates = {name: value for name, value in data.items() if name.endswith(".crt")}

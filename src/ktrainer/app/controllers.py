@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.gates import Gate
 from ktrainer.api.resources import JOBSETS, TRAINJOBS
-from ktrainer.controllers.firstfailure import fetch_first_failure
 from ktrainer.controllers.metrics import TrainJobMetrics
 from ktrainer.controllers.references import BY_STATE, UNFINISHED_BY_RUNTIME, by_state, unfinished_by_runtime
 from ktrainer.controllers.trainjob.applied import Applied
@@ -15,9 +14,10 @@ from ktrainer.controllers.trainjob.builder import Builder
 from ktrainer.controllers.trainjob.departures import Departures, ForgetFinished
 from ktrainer.controllers.trainjob.diagnosis import Diagnosis
 from ktrainer.controllers.trainjob.events import CONTROLLER, Events
+from ktrainer.controllers.trainjob.failure.firstfailure import fetch_first_failure
 from ktrainer.controllers.trainjob.finisher import Finisher
 from ktrainer.controllers.trainjob.publisher import Publisher
-from ktrainer.controllers.trainjob.reconciler import Parts, TrainJobReconciler
+from ktrainer.controllers.trainjob.reconciler import ReconcilerParts, TrainJobReconciler
 from ktrainer.controllers.trainjob.watches import BY_RUNTIME_CLASS, Concerned, by_runtime_class
 from ktrainer.controllers.trainjob.writer import Writer
 from ktrainer.framework.watch import Concerns
@@ -75,7 +75,7 @@ def _build_reconciler(
     publisher = Publisher(client, written, operator.clock, metrics, in_full=in_full)
     writer = Writer(client, view, watches, applied, written)
     return TrainJobReconciler(
-        Parts(
+        ReconcilerParts(
             trainjobs=view.trainjobs.reader,
             runtimes=runtimes,
             builder=Builder(writer, view, publisher, departures, events),

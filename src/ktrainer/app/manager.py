@@ -85,7 +85,7 @@ def find_namespace(service_account: Path = SERVICE_ACCOUNT) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ProcessPlan:
     """What a process shall be."""
 
     configuration: Configuration
@@ -94,7 +94,7 @@ class Plan:
     namespace: str = NAMESPACE
 
 
-async def build_manager(config: ConnectionConfig, plan: Plan, terminator: Terminator | None = None) -> Operator:
+async def build_manager(config: ConnectionConfig, plan: ProcessPlan, terminator: Terminator | None = None) -> Operator:
     """Put the manager together, ready to run.
 
     Raises RegistryError where the plugins of the configuration cannot be had, and ConfigError where the certificates
@@ -109,7 +109,7 @@ async def build_manager(config: ConnectionConfig, plan: Plan, terminator: Termin
     return operator
 
 
-def _add_parts(operator: Operator, plan: Plan) -> None:
+def _add_parts(operator: Operator, plan: ProcessPlan) -> None:
     configuration = plan.configuration
     view = ClusterView(operator)
     runtimes = _build_training(view, plan, PluginMetrics(operator.registry))
@@ -127,7 +127,7 @@ def _add_parts(operator: Operator, plan: Plan) -> None:
     operator.manager.add(Stage.OTHERS, Runnable("settled memory", keep_settled))
 
 
-def build_settings(plan: Plan) -> OperatorSettings:
+def build_settings(plan: ProcessPlan) -> OperatorSettings:
     """Translate the configuration into the kit's settings."""
     configuration, is_webhook = plan.configuration, plan.role is Role.WEBHOOK
     election, health, limits = configuration.leader_election, configuration.health, configuration.client_connection
@@ -152,7 +152,7 @@ def _times_of(election: LeaderElection) -> LeaseTimes:
     return LeaseTimes(lease_seconds, election.renew_deadline.total_seconds(), election.retry_period.total_seconds())
 
 
-def _build_training(view: ClusterView, plan: Plan, observer: Observer) -> Runtimes:
+def _build_training(view: ClusterView, plan: ProcessPlan, observer: Observer) -> Runtimes:
     plugins, management = plan.configuration.plugins, plan.configuration.cert_management
     dependencies = Dependencies(
         reader=view,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ktrainer.machinery.runnable import Runnable, Stage
-from ktrainer.machinery.serving.httpserver import Address
+from ktrainer.machinery.serving.address import Address
 from ktrainer.machinery.serving.reviews import Reviews
 from ktrainer.statusserver.authorizer import ReportAuthorizer
 from ktrainer.statusserver.callers import Callers
 from ktrainer.statusserver.desk import Desk
-from ktrainer.statusserver.handler import Parts, ProgressHandler
+from ktrainer.statusserver.handler import HandlerParts, ProgressHandler
 from ktrainer.statusserver.metrics import ProgressMetrics
 from ktrainer.statusserver.server import ProgressServer
 from ktrainer.statusserver.trainjobs import TrainJobs
@@ -34,7 +34,7 @@ def add_progress_server(
     trainjobs = TrainJobs(view.trainjobs.reader, client)
     desk = Desk(ReportWriter(trainjobs, client), metrics, clock)
     authorizer = ReportAuthorizer(Reviews(client, clock, operator.random), client, clock)
-    handler = ProgressHandler(Parts(authorizer, trainjobs, desk, Callers(clock), metrics))
+    handler = ProgressHandler(HandlerParts(authorizer, trainjobs, desk, Callers(clock), metrics))
     server = ProgressServer(Address(None, settings.port), certificates.context, handler, desk)
 
     async def wait_ready() -> None:

@@ -13,7 +13,7 @@ from ktrainer.api.configuration import Configuration
 from ktrainer.api.configurationfile import parse_configuration
 from ktrainer.api.gates import open_gates, parse_gates
 from ktrainer.app.logging import Format, Level, configure_logging
-from ktrainer.app.manager import Plan, Role, build_manager, find_namespace
+from ktrainer.app.manager import ProcessPlan, Role, build_manager, find_namespace
 from ktrainer.app.process import run_process
 from ktrainer.client.config.config import ConfigError, load_config
 from ktrainer.framework.errors import RegistryError
@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         gates = _read_gates(configuration, arguments.feature_gates)
         config = _read_kubeconfig(arguments)
         configure_logging(Level(arguments.log_level), Format(arguments.log_format))
-        plan = Plan(configuration, gates, _role_of(arguments), find_namespace())
+        plan = ProcessPlan(configuration, gates, _role_of(arguments), find_namespace())
         run_process(_serve(config, plan))
     except Unusable as unusable:
         for finding in unusable.args:
@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-async def _serve(config: ConnectionConfig, plan: Plan) -> None:
+async def _serve(config: ConnectionConfig, plan: ProcessPlan) -> None:
     _log.info(
         "ktrainer starts",
         version=__version__,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ktrainer.app.documents import Document
     from ktrainer.app.render import Rendering
-    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.reader import Reader
     from ktrainer.kube.jsonvalue import JsonObject
 
 OK: Final = 0

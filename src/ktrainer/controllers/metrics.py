@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client import Histogram
 from prometheus_client.core import GaugeMetricFamily
 
-from ktrainer.api.trainjobstatus import ConditionType, Reason, State
+from ktrainer.api.trainjobstatus import ENDS, ConditionType, Reason, State
 from ktrainer.controllers.references import BY_STATE, by_state
 from ktrainer.kube.conditions import FALSE, TRUE, find, is_true
 from ktrainer.kube.timestamp import parse_time
@@ -31,8 +31,6 @@ WAIT_BUCKETS: Final = (1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0, 86_400.0)
 """Upper bounds of the time to running, in seconds."""
 RUN_BUCKETS: Final = (10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0)
 """Upper bounds of the run time, in seconds."""
-
-_ENDS: Final = (ConditionType.COMPLETE, ConditionType.FAILED)
 
 
 class TrainJobMetrics:
@@ -55,26 +53,26 @@ class TrainJobMetrics:
             buckets=RUN_BUCKETS,
             registry=registry,
         )
-        self._runs = {end: runs.labels(end.value) for end in _ENDS}
+        self._runs = {end: runs.labels(end) for end in ENDS}
         self._counted: dict[ObjectKey, tuple[str, str]] = {}
         """The uid and the start of each unfinished TrainJob whose wait was noted: its nodes may become ready again."""
 
     def status_written(self, meta: ObjectMeta, old: TrainJobStatus, new: TrainJobStatus) -> None:
         """Note what a status that was just written says for the first time."""
         start = start_of(meta, new)
-        if start is None or any(is_true(old.conditions, end) for end in _ENDS):
+        if start is None or any(is_true(old.conditions, end) for end in ENDS):
             return
         running = find(new.conditions, ConditionType.RUNNING)
         if running and running.status == TRUE and self._is_first(meta, old, start):
             self._wait.observe(_seconds_between(start, running.last_transition_time))
-        for end in _ENDS:
+        for end in ENDS:
             ended = find(new.conditions, end)
             if ended and ended.status == TRUE:
                 self.forget(meta.key)
                 self._runs[end].observe(_seconds_between(start, ended.last_transition_time))
 
     def forget(self, key: ObjectKey) -> None:
-        """Forget a TrainJob that is gone."""
+        """Forget a TrainJob that has finished or is gone."""
         self._counted.pop(key, None)
 
     def _is_first(self, meta: ObjectMeta, old: TrainJobStatus, start: str) -> bool:
@@ -115,7 +113,7 @@ def _family() -> GaugeMetricFamily:
 
 
 def _seconds_between(start: str, end: str | None) -> float:
-    """The time from one instant to another; none where one cannot be read or is before the other."""
+    """The time from one instant to another; 0 where one cannot be read or is before the other."""
     try:
         return max(0.0, parse_time(end or "").timestamp() - parse_time(start).timestamp())
     except ValueError:

@@ -12,7 +12,7 @@ import msgspec
 
 from ktrainer.api.labels import GROUP
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
-from ktrainer.api.trainjobstatus import ConditionType, State
+from ktrainer.api.trainjobstatus import ENDS, State
 from ktrainer.kube.conditions import TRUE
 from ktrainer.kube.identity import GroupKind, ObjectKey
 
@@ -26,7 +26,6 @@ BY_STATE: Final = "state"
 """The name of the index of `by_state`; ask it by a `State`."""
 
 _RUNTIMES: Final = {resource.group_kind: resource for resource in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
-_ENDS: Final[dict[str, State]] = {ConditionType.COMPLETE: State.COMPLETE, ConditionType.FAILED: State.FAILED}
 _STATES: Final[dict[str | None, State]] = {state.value: state for state in State}
 
 
@@ -114,5 +113,5 @@ def _status_of(trainjob: CachedObject) -> _Status:
 
 
 def _end_of(status: _Status) -> State | None:
-    ends = (_ENDS.get(each.type) for each in status.conditions or () if each.status == TRUE)
+    ends = (ENDS.get(each.type) for each in status.conditions or () if each.status == TRUE)
     return next(filter(None, ends), None)

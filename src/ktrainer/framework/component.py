@@ -63,15 +63,15 @@ class Component:
         return name
 
 
-def is_controlled(obj: JsonObject, trainjob: TrainJob) -> bool:
-    """Whether this very TrainJob, not a namesake, controls an object."""
+def is_controlled(obj: JsonObject, uid: str) -> bool:
+    """Whether the TrainJob of this uid, not a namesake, controls an object."""
     owners = obj["metadata"].get("ownerReferences") or ()
-    return any(owner.get("controller") and owner.get("uid") == trainjob.metadata.uid for owner in owners)
+    return any(owner.get("controller") and owner.get("uid") == uid for owner in owners)
 
 
 def is_made(obj: JsonObject | None, trainjob: TrainJob) -> bool:
     """Whether something generated is there already. A foreign object of its name is not it: writing tells of that."""
-    return obj is not None and is_controlled(obj, trainjob)
+    return obj is not None and is_controlled(obj, trainjob.metadata.uid)
 
 
 def new_object(resource: Resource, trainjob: TrainJob, name: str) -> JsonObject:

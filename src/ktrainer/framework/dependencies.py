@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ktrainer.kube.identity import Resource
-    from ktrainer.kube.jsonvalue import JsonObject
-
-
-class Reader(Protocol):
-    """Reads objects, from a cache where there is one."""
-
-    async def fetch(self, resource: Resource, namespace: str, name: str, *, live: bool = False) -> JsonObject | None:
-        """The object, fresh and the caller's to change; none where there is none.
-
-        `live` goes past the caches. Raises whatever the client raises when the API server cannot be asked.
-        """
-        ...
+    from ktrainer.framework.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +44,3 @@ class Dependencies:
     """The port of that Service which takes reports of progress."""
     certificate_secret: str = "kubeflow-trainer-webhook-cert"  # noqa: S105 - the name of a Secret
     """The Secret with the certificate of that Service, and with its authority's."""
-
-
-async def find(reader: Reader, resource: Resource, namespace: str, name: str) -> JsonObject | None:
-    """Fetch an object that must not be missed: what no cache has, the API server is asked for."""
-    cached = await reader.fetch(resource, namespace, name)
-    return await reader.fetch(resource, namespace, name, live=True) if cached is None else cached

@@ -10,11 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ktrainer.api.resources import LIMIT_RANGES, RUNTIME_CLASSES
+from ktrainer.framework.component import is_controlled
 from ktrainer.framework.resources import Requests, sum_of
+from ktrainer.framework.watch import Concerns, Watch
 
 if TYPE_CHECKING:
+    from ktrainer.api.trainjob import TrainJob
     from ktrainer.framework.info import Info
     from ktrainer.framework.podset import PodSet
+    from ktrainer.framework.reader import Reader
+    from ktrainer.kube.identity import Resource
     from ktrainer.kube.jsonvalue import JsonObject
 
 
@@ -38,6 +44,22 @@ def gang_spec_of(gang: list[PodSet]) -> JsonObject:
         "minMember": sum(pods.count for pods in gang),
         "minResources": {name: str(quantity) for name, quantity in total.items()},
     }
+
+
+async def is_settled(reader: Reader, group: Resource, trainjob: TrainJob) -> bool:
+    """Whether a TrainJob that is not suspended has its PodGroup: one that is there changes only while it is."""
+    meta = trainjob.metadata
+    present = await reader.fetch(group, meta.namespace, meta.name)
+    return not trainjob.spec.suspend and present is not None and is_controlled(present, meta.uid)
+
+
+def gang_watches(group: Resource) -> tuple[Watch, ...]:
+    """The PodGroups of a scheduler, and what decides on the requests of pods that do not start yet."""
+    return (
+        Watch(group, optional=True),
+        Watch(LIMIT_RANGES, Concerns.SUSPENDED_IN_NAMESPACE),
+        Watch(RUNTIME_CLASSES, Concerns.SUSPENDED_WITH_RUNTIME_CLASS),
+    )
 
 
 def _starts_in_order(template: JsonObject) -> bool:

@@ -25,8 +25,3 @@ class WorkloadStatus:
 
     is_suspended: bool = False
     """Whether the workload itself says that it is held; its counts may still be those of before."""
-
-    @property
-    def is_active(self) -> bool:
-        """Whether any pod may still be running."""
-        return any(job.active > 0 for job in self.jobs)

@@ -123,12 +123,12 @@ def not_supported(path: Path, value: object, supported: Iterable[str]) -> FieldE
 
 def too_long(path: Path, max_bytes: int) -> FieldError:
     """The value has too many bytes to be repeated."""
-    return FieldError(Kind.TOO_LONG, path, detail=f"may not be more than {_count(max_bytes, 'byte')}")
+    return FieldError(Kind.TOO_LONG, path, detail=f"may not be more than {counted(max_bytes, 'byte')}")
 
 
 def too_many(path: Path, actual: int, max_items: int) -> FieldError:
     """The list has too many items."""
-    return FieldError(Kind.TOO_MANY, path, actual, f"must have at most {_count(max_items, 'item')}")
+    return FieldError(Kind.TOO_MANY, path, actual, f"must have at most {counted(max_items, 'item')}")
 
 
 def message_of(errors: Iterable[FieldError]) -> str:
@@ -137,7 +137,8 @@ def message_of(errors: Iterable[FieldError]) -> str:
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]" if texts else ""
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """A number with its noun: 1 item, 2 items."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -33,9 +33,9 @@ from ktrainer.machinery.queue.metrics import QueueMetrics
 from ktrainer.machinery.queue.ratelimiter import ExponentialLimiter
 from ktrainer.machinery.queue.workqueue import WorkQueue
 from ktrainer.machinery.runnable import Runnable, Stage
+from ktrainer.machinery.serving.address import parse_address
 from ktrainer.machinery.serving.health import HealthChecks
 from ktrainer.machinery.serving.healthserver import build_health_server
-from ktrainer.machinery.serving.httpserver import parse_address
 from ktrainer.machinery.serving.looplag import LoopLag
 from ktrainer.machinery.serving.metricsserver import build_metrics_server
 from ktrainer.machinery.serving.scrapeauth import ScrapeAuthorizer

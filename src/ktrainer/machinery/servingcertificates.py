@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ktrainer.client.events.body import ObjectReference
-from ktrainer.machinery.admission.metrics import CertificateMetrics
 from ktrainer.machinery.certificates.cabundle import BundleInjector, Configuration
 from ktrainer.machinery.certificates.expiry import ExpiryWatch
 from ktrainer.machinery.certificates.files import CertificateFiles
-from ktrainer.machinery.certificates.rotator import SETTLE_SECONDS, CertificateRotator, Rotation
+from ktrainer.machinery.certificates.metrics import CertificateMetrics
+from ktrainer.machinery.certificates.rotator import SETTLE_SECONDS, CertificateRotator, RotatorParts
 from ktrainer.machinery.certificates.secret import CertificateSecret
 from ktrainer.machinery.certificates.serving import DEFAULT_TLS, ServingCertificate
 from ktrainer.machinery.runnable import Runnable, Stage
@@ -66,7 +66,7 @@ def add_certificates(operator: Operator, settings: CertificateSettings, tls: Tls
         note = f"the serving certificate ends at {not_after.isoformat()}"
         operator.recorder.record(regarding, "Warning", "CertificateExpires", "Rotate", note)
 
-    parts = Rotation(
+    parts = RotatorParts(
         secret=CertificateSecret(connection.unfenced, secret),
         injector=BundleInjector(connection.unfenced, settings.configurations, settings.policy.authority_name),
         serving=serving,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import COSCHEDULING_POD_GROUPS, LIMIT_RANGES, RUNTIME_CLASSES
-from ktrainer.framework.component import Component, is_controlled, new_object
-from ktrainer.framework.gang import gang_of, gang_spec_of
+from ktrainer.framework.component import Component, new_object
+from ktrainer.framework.gang import gang_of, gang_spec_of, gang_watches, is_settled
 from ktrainer.framework.plugin import ComponentBuilderPlugin, EnforcePodGroupPolicyPlugin, WatchExtensionPlugin
-from ktrainer.framework.watch import Concerns, Watch
 from ktrainer.kube.access import Access
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from ktrainer.api.trainjob import TrainJob
     from ktrainer.framework.dependencies import Dependencies
     from ktrainer.framework.info import Info
+    from ktrainer.framework.watch import Watch
 
 ACCESS: Final = (
     Access(COSCHEDULING_POD_GROUPS, ("list", "watch", "create", "patch")),
@@ -44,17 +44,13 @@ class Coscheduling(EnforcePodGroupPolicyPlugin, ComponentBuilderPlugin, WatchExt
         policy = info.pod_group_policy.coscheduling if info.pod_group_policy else None
         if policy is None:
             return []
-        meta = trainjob.metadata
-        present = await self._reader.fetch(COSCHEDULING_POD_GROUPS, meta.namespace, meta.name)
-        if not trainjob.spec.suspend and present and is_controlled(present, trainjob):
+        if await is_settled(self._reader, COSCHEDULING_POD_GROUPS, trainjob):
             return []
         gang = gang_of(info)
-        group = new_object(COSCHEDULING_POD_GROUPS, trainjob, meta.name)
+        group = new_object(COSCHEDULING_POD_GROUPS, trainjob, trainjob.metadata.name)
         group["spec"] = gang_spec_of(gang) | {"scheduleTimeoutSeconds": policy.schedule_timeout_seconds}
         return [Component(COSCHEDULING_POD_GROUPS, group)]
 
     def watches(self) -> Iterable[Watch]:
         """PodGroups, and what decides on the requests of pods that do not start yet."""
-        yield Watch(COSCHEDULING_POD_GROUPS, optional=True)
-        yield Watch(LIMIT_RANGES, Concerns.SUSPENDED_IN_NAMESPACE)
-        yield Watch(RUNTIME_CLASSES, Concerns.SUSPENDED_WITH_RUNTIME_CLASS)
+        return gang_watches(COSCHEDULING_POD_GROUPS)

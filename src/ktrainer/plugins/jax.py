@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.container import env_var
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.plugin import CustomValidationPlugin, EnforceMLPolicyPlugin
@@ -28,9 +29,9 @@ class Jax(CustomValidationPlugin, EnforceMLPolicyPlugin):
 
     async def validate(self, info: Info, old: TrainJob | None, new: TrainJob) -> Findings:
         """Warn of variables that the TrainJob overrides; the original lets them pass, so they are not refused."""
-        if not info.ml_policy or info.ml_policy.jax is None or not new.spec.trainer:
+        if not info.ml_policy or info.ml_policy.jax is None:
             return Findings()
-        taken = [entry["name"] for entry in new.spec.trainer.env if entry.get("name") in RESERVED]
+        taken = [entry["name"] for entry in trainer_of(new).env if entry.get("name") in RESERVED]
         return Findings(warnings=[f"spec.trainer.env: {name} replaces what the runtime sets" for name in taken])
 
     def enforce_ml_policy(self, info: Info, trainjob: TrainJob) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.plugin import EnforceMLPolicyPlugin
 
 if TYPE_CHECKING:
@@ -21,9 +22,8 @@ class PlainML(EnforceMLPolicyPlugin):
 
     def enforce_ml_policy(self, info: Info, trainjob: TrainJob) -> None:
         """Take over `numNodes` of the TrainJob."""
-        trainer = trainjob.spec.trainer
-        if info.trainer and trainer and trainer.num_nodes and not _is_counted_elsewhere(info.ml_policy):
-            info.trainer.count = trainer.num_nodes
+        if info.trainer and (wanted := trainer_of(trainjob).num_nodes) and not _is_counted_elsewhere(info.ml_policy):
+            info.trainer.count = wanted
 
 
 def _is_counted_elsewhere(policy: MlPolicy | None) -> bool:

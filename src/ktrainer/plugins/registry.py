@@ -11,7 +11,7 @@ from ktrainer.plugins.jobset.plugin import JobSet
 from ktrainer.plugins.mpi.plugin import Mpi
 from ktrainer.plugins.plainml import PlainML
 from ktrainer.plugins.torch.plugin import Torch
-from ktrainer.plugins.trainjobstatus import TrainJobStatus
+from ktrainer.plugins.trainjobstatus import TrainJobStatusReporting
 from ktrainer.plugins.volcano import Volcano
 from ktrainer.plugins.xgboost import XGBoost
 
@@ -27,6 +27,6 @@ REGISTRY: Final[Registry] = {
     "flux": Flux,
     "coscheduling": Coscheduling,
     "volcano": Volcano,
-    "trainjobstatus": TrainJobStatus,
+    "trainjobstatus": TrainJobStatusReporting,
     "jobset": JobSet,
 }

@@ -49,7 +49,7 @@ def config_map_name_of(meta: ObjectMeta) -> str:
     return f"{meta.name}-tls-config"
 
 
-class TrainJobStatus(EnforceMLPolicyPlugin, ComponentBuilderPlugin, WatchExtensionPlugin):
+class TrainJobStatusReporting(EnforceMLPolicyPlugin, ComponentBuilderPlugin, WatchExtensionPlugin):
     """Equips all containers of the trainer's job."""
 
     def __init__(self, dependencies: Dependencies) -> None:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import LIMIT_RANGES, PRIORITY_CLASSES, RUNTIME_CLASSES, VOLCANO_POD_GROUPS
-from ktrainer.framework.component import Component, is_controlled, new_object
-from ktrainer.framework.dependencies import find
+from ktrainer.framework.component import Component, new_object
 from ktrainer.framework.findings import Findings
-from ktrainer.framework.gang import gang_of, gang_spec_of
+from ktrainer.framework.gang import gang_of, gang_spec_of, gang_watches, is_settled
 from ktrainer.framework.plugin import (
     ComponentBuilderPlugin,
     CustomValidationPlugin,
     EnforcePodGroupPolicyPlugin,
     WatchExtensionPlugin,
 )
-from ktrainer.framework.watch import Concerns, Watch
+from ktrainer.framework.reader import fetch_surely
 from ktrainer.kube import fields
 from ktrainer.kube.access import Access
 from ktrainer.kube.fields import Path
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from ktrainer.framework.dependencies import Dependencies
     from ktrainer.framework.info import Info
     from ktrainer.framework.podset import PodSet
+    from ktrainer.framework.watch import Watch
     from ktrainer.kube.fields import ErrorList
     from ktrainer.kube.jsonvalue import JsonObject
 
@@ -72,7 +72,7 @@ class Volcano(CustomValidationPlugin, EnforcePodGroupPolicyPlugin, ComponentBuil
     async def _check_priorities(self, info: Info) -> ErrorList:
         errors: ErrorList = []
         for name in dict.fromkeys(filter(None, map(_priority, info.pod_sets))):
-            if name in BUILT_IN_PRIORITIES or await find(self._reader, PRIORITY_CLASSES, "", name):
+            if name in BUILT_IN_PRIORITIES or await fetch_surely(self._reader, PRIORITY_CLASSES, "", name):
                 continue
             errors.append(fields.invalid(_PRIORITY_PATH, name, "there is no such PriorityClass"))
         if len(wanted := _priorities(info)) > 1:
@@ -89,19 +89,15 @@ class Volcano(CustomValidationPlugin, EnforcePodGroupPolicyPlugin, ComponentBuil
         policy = _policy(info)
         if policy is None:
             return []
-        meta = trainjob.metadata
-        present = await self._reader.fetch(VOLCANO_POD_GROUPS, meta.namespace, meta.name)
-        if not trainjob.spec.suspend and present and is_controlled(present, trainjob):
+        if await is_settled(self._reader, VOLCANO_POD_GROUPS, trainjob):
             return []
-        group = new_object(VOLCANO_POD_GROUPS, trainjob, meta.name)
+        group = new_object(VOLCANO_POD_GROUPS, trainjob, trainjob.metadata.name)
         group["spec"] = _group_spec(info, policy)
         return [Component(VOLCANO_POD_GROUPS, group)]
 
     def watches(self) -> Iterable[Watch]:
         """PodGroups, and what decides on the requests of pods that do not start yet."""
-        yield Watch(VOLCANO_POD_GROUPS, optional=True)
-        yield Watch(LIMIT_RANGES, Concerns.SUSPENDED_IN_NAMESPACE)
-        yield Watch(RUNTIME_CLASSES, Concerns.SUSPENDED_WITH_RUNTIME_CLASS)
+        return gang_watches(VOLCANO_POD_GROUPS)
 
 
 def _group_spec(info: Info, policy: VolcanoPolicy) -> JsonObject:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.container import env_var
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.plugin import CustomValidationPlugin, EnforceMLPolicyPlugin
@@ -32,13 +33,13 @@ class XGBoost(CustomValidationPlugin, EnforceMLPolicyPlugin):
 
     async def validate(self, info: Info, old: TrainJob | None, new: TrainJob) -> Findings:
         """Refuse variables that are ours to set."""
-        if not info.ml_policy or info.ml_policy.xgboost is None or not new.spec.trainer:
+        if not info.ml_policy or info.ml_policy.xgboost is None:
             return Findings()
         path = Path("spec.trainer.env")
         return Findings(
             [
                 fields.forbidden(path.index(position), f"{entry['name']} is set by the runtime")
-                for position, entry in enumerate(new.spec.trainer.env)
+                for position, entry in enumerate(trainer_of(new).env)
                 if entry.get("name") in RESERVED
             ]
         )

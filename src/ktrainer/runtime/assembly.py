@@ -12,6 +12,7 @@ import orjson
 
 from ktrainer.api.decoding import encode
 from ktrainer.api.labels import Ancestor
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.container import EnvLog
 from ktrainer.framework.info import Info
 from ktrainer.framework.podset import NODE, PodSet
@@ -131,6 +132,7 @@ def _settled(template: JsonObject, path: Path) -> JsonObject:
 
 def _info(blueprint: Blueprint, trainjob: TrainJob, template: JsonObject) -> Info:
     log, spec, name = EnvLog(), trainjob.spec, trainjob.metadata.name
+    trainer = trainer_of(trainjob)
     subdomain = (template.get("network") or {}).get("subdomain") or name
     info = Info(
         template=template,
@@ -139,8 +141,8 @@ def _info(blueprint: Blueprint, trainjob: TrainJob, template: JsonObject) -> Inf
         pod_group_policy=blueprint.pod_group_policy,
         labels={**blueprint.labels, **spec.labels},
         annotations={**blueprint.annotations, **spec.annotations},
-        command=list(spec.trainer.command) if spec.trainer and spec.trainer.command is not None else None,
-        args=list(spec.trainer.args) if spec.trainer and spec.trainer.args is not None else None,
+        command=None if trainer.command is None else list(trainer.command),
+        args=None if trainer.args is None else list(trainer.args),
         env_log=log,
     )
     for patch in spec.runtime_patches:
@@ -159,7 +161,7 @@ def _info(blueprint: Blueprint, trainjob: TrainJob, template: JsonObject) -> Inf
 def _count(info: Info, policy: MlPolicy | None, trainjob: TrainJob) -> None:
     if policy is None:
         return
-    wanted = trainjob.spec.trainer.num_nodes if trainjob.spec.trainer else None
+    wanted = trainer_of(trainjob).num_nodes
     for pods in info.pod_sets:
         if pods.ancestor == Ancestor.TRAINER:
             pods.count = policy.num_nodes or 1
@@ -172,7 +174,7 @@ def _set_resources(info: Info, trainjob: TrainJob) -> None:
 
     Departs: the original counts GPUs and CPUs by the TrainJob's part alone, and without a policy leaves it out.
     """
-    wanted = trainjob.spec.trainer.resources_per_node if trainjob.spec.trainer else None
+    wanted = trainer_of(trainjob).resources_per_node
     change: JsonObject = copy_of(wanted) if wanted else {}
     settle(change, RESOURCES, Path())
     mpi = info.ml_policy.mpi if info.ml_policy else None

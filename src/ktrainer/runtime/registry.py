@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from ktrainer.api.trainjob import RuntimeRef
-    from ktrainer.framework.dependencies import Reader
     from ktrainer.framework.framework import Framework
+    from ktrainer.framework.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)

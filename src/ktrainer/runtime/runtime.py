@@ -19,9 +19,9 @@ from ktrainer.runtime.validation import validate_parts, validate_processes
 
 if TYPE_CHECKING:
     from ktrainer.api.trainjob import TrainJob
-    from ktrainer.framework.dependencies import Reader
     from ktrainer.framework.framework import Framework
     from ktrainer.framework.info import Info
+    from ktrainer.framework.reader import Reader
     from ktrainer.framework.workload import WorkloadStatus
     from ktrainer.kube.identity import Resource
     from ktrainer.kube.jsonvalue import JsonObject

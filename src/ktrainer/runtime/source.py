@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ktrainer.api.resources import CONFIG_MAPS, NAMESPACES
 from ktrainer.api.trainingruntime import RunPolicy
-from ktrainer.framework.dependencies import find
 from ktrainer.framework.findings import Findings
+from ktrainer.framework.reader import fetch_surely
 from ktrainer.kube import fields
 from ktrainer.kube.access import Access
 from ktrainer.kube.fields import Path, message_of
@@ -18,7 +18,7 @@ from ktrainer.runtime.selector import is_selected
 
 if TYPE_CHECKING:
     from ktrainer.api.trainjob import TrainJob
-    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.reader import Reader
     from ktrainer.kube.identity import Resource
     from ktrainer.kube.jsonvalue import JsonObject
     from ktrainer.kube.meta import ObjectMeta
@@ -54,7 +54,7 @@ class Source:
         value = await self.fetch(trainjob)
         if value is None:
             raise RuntimeNotFound(self._resource.kind, trainjob.spec.runtime_ref.name)
-        return *self._version(value), True
+        return *self._parsed(value), True
 
     async def kept(self, trainjob: TrainJob, *, live: bool = True) -> tuple[Blueprint, str] | None:
         """The runtime in a TrainJob's snapshot, and the snapshot's text; none where there is no snapshot."""
@@ -68,7 +68,7 @@ class Source:
             return None
         text = snapshot.content_of(config_map, trainjob)
         digest = snapshot.digest_of(text)
-        known = self._recall(digest) or self._parsed(digest, text)
+        known = self._recall(digest) or self._unpacked(digest, text)
         snapshot.check_reference(known[0], trainjob)
         return known
 
@@ -81,7 +81,7 @@ class Source:
         if not text or snapshot.digest_of(text) != digest:
             return RunPolicy()
         try:
-            return self._parsed(digest, text)[0].run_policy
+            return self._unpacked(digest, text)[0].run_policy
         except SnapshotInvalid:
             return RunPolicy()
 
@@ -91,7 +91,7 @@ class Source:
             return known[0].run_policy
         value = await self.fetch(trainjob)
         try:
-            return self._version(value)[0].run_policy if value else RunPolicy()
+            return self._parsed(value)[0].run_policy if value else RunPolicy()
         except Rejected:
             return RunPolicy()
 
@@ -101,13 +101,13 @@ class Source:
         name = trainjob.spec.runtime_ref.name
         if live:
             return await self._reader.fetch(self._resource, namespace, name, live=True)
-        return await find(self._reader, self._resource, namespace, name)
+        return await fetch_surely(self._reader, self._resource, namespace, name)
 
     def read(self, value: JsonObject) -> Blueprint:
         """The runtime in an object; raises Rejected where it is malformed."""
-        return self._version(value)[0]
+        return self._parsed(value)[0]
 
-    def _version(self, value: JsonObject) -> tuple[Blueprint, str]:
+    def _parsed(self, value: JsonObject) -> tuple[Blueprint, str]:
         metadata = value["metadata"]
         uid, version = metadata.get("uid"), metadata.get("resourceVersion")
         key = f"{uid}@{version}" if uid and version else ""
@@ -129,14 +129,14 @@ class Source:
         if selector is None:
             return Findings()
         name = trainjob.metadata.namespace
-        namespace = await find(self._reader, NAMESPACES, "", name)
+        namespace = await fetch_surely(self._reader, NAMESPACES, "", name)
         if namespace is None:
             return Findings(warnings=[f"it is not known whether the namespace {name} may use {blueprint.name}"])
         if is_selected(namespace["metadata"].get("labels") or {}, selector):
             return Findings()
         return Findings([fields.invalid(_REF, blueprint.name, f"is not for TrainJobs of the namespace {name}")])
 
-    def _parsed(self, digest: str, text: str) -> tuple[Blueprint, str]:
+    def _unpacked(self, digest: str, text: str) -> tuple[Blueprint, str]:
         """The runtime in the text of a snapshot; one that is refused is not read again."""
         if digest in self._refused:
             raise SnapshotInvalid(self._refused[digest])

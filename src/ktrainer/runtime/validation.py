@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import orjson
 
 from ktrainer.api.labels import ANCESTOR, Ancestor
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.podset import NODE
 from ktrainer.kube import fields
@@ -52,7 +53,7 @@ def validate_parts(trainjob: TrainJob) -> ErrorList:
 
 def validate_processes(trainjob: TrainJob) -> ErrorList:
     """Refuse a number of processes that no framework can start."""
-    processes = trainjob.spec.trainer.num_proc_per_node if trainjob.spec.trainer else None
+    processes = trainer_of(trainjob).num_proc_per_node
     if isinstance(processes, int) and processes < 1:
         return [fields.invalid(_TRAINER.child("numProcPerNode"), processes, "must be at least 1")]
     return []

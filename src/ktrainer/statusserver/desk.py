@@ -146,7 +146,7 @@ class Desk:
         try:
             await self._write(target, turn, report, unless_newer=True)
         except Refusal as refusal:
-            if refusal.code == 500:
+            if refusal.is_ours:
                 self._retry(turn, report, refusal.reason)
             else:
                 _log.debug("kept progress is dropped", trainjob=str(target.key), reason=refusal.reason)
@@ -171,7 +171,7 @@ class Desk:
             turn.due_at = self._clock.monotonic() + INTERVAL_SECONDS
             raise
         except Exception as error:
-            if not isinstance(error, Refusal) or error.code == 500:
+            if not isinstance(error, Refusal) or error.is_ours:
                 self._metrics.failed.inc()
             raise
         finally:

@@ -36,7 +36,7 @@ ANSWER_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class HandlerParts:
     """What answers are made with."""
 
     authorizer: ReportAuthorizer
@@ -49,7 +49,7 @@ class Parts:
 class ProgressHandler:
     """Handles one request after the other, whatever comes."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: HandlerParts) -> None:
         self._authorizer = parts.authorizer
         self._trainjobs = parts.trainjobs
         self._desk = parts.desk

@@ -26,6 +26,11 @@ class Refusal(Exception):
         """Whole seconds after which it is worth trying again; 0 where that is not known."""
         self._errors = errors or []
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is our fault, or the API server's, and may be taken another time."""
+        return self.code == 500
+
     def body(self) -> bytes:
         """The Status."""
         status: JsonObject = {

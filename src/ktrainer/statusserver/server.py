@@ -10,7 +10,7 @@ from ktrainer.machinery.serving.httpserver import HttpServer
 if TYPE_CHECKING:
     import ssl
 
-    from ktrainer.machinery.serving.httpserver import Address
+    from ktrainer.machinery.serving.address import Address
     from ktrainer.statusserver.desk import Desk
     from ktrainer.statusserver.handler import ProgressHandler
 

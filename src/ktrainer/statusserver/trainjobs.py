@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import msgspec
 
 from ktrainer.api.resources import TRAINJOBS
-from ktrainer.api.trainjobstatus import ConditionType
+from ktrainer.api.trainjobstatus import ENDS
 from ktrainer.kube.access import Access
 from ktrainer.kube.conditions import TRUE
 from ktrainer.kube.errors import NotFound
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ktrainer.kube.identity import ObjectKey, Resource
 
 ACCESS: Final = (Access(TRAINJOBS, ("get",)),)
-
-_TERMINAL: Final = frozenset({ConditionType.COMPLETE, ConditionType.FAILED})
 
 
 class Cached(Protocol):
@@ -80,7 +78,7 @@ def standing_of(trainjob: CachedObject) -> Standing:
     return Standing(
         uid=trainjob.metadata.uid,
         resource_version=trainjob.metadata.resource_version,
-        is_finished=any(each.get("type") in _TERMINAL and each.get("status") == TRUE for each in conditions),
+        is_finished=any(each.get("type") in ENDS and each.get("status") == TRUE for each in conditions),
         reported_at=_time_of((status.get("trainerStatus") or {}).get("lastUpdatedTime")),
     )
 

@@ -9,8 +9,8 @@ import orjson
 from ktrainer.framework.findings import Findings
 from ktrainer.machinery.admission.hook import AdmissionRequest, AdmissionResponse, allowed
 from ktrainer.runtime.validation import validate_runtime
+from ktrainer.webhook.answer import answer_of
 from ktrainer.webhook.update import is_harmless
-from ktrainer.webhook.verdict import answer_of
 
 if TYPE_CHECKING:
     from ktrainer.kube.identity import Resource

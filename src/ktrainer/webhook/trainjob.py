@@ -9,17 +9,17 @@ import orjson
 
 from ktrainer.api.decoding import decode
 from ktrainer.api.resources import TRAINJOBS
-from ktrainer.api.trainjob import Trainer, TrainJob
+from ktrainer.api.trainjob import TrainJob, trainer_of
 from ktrainer.framework.findings import Findings
 from ktrainer.kube.access import Access
 from ktrainer.machinery.admission.hook import AdmissionRequest, AdmissionResponse, allowed, denied
 from ktrainer.runtime.errors import UnsupportedRuntime
+from ktrainer.webhook.answer import answer_of
 from ktrainer.webhook.registration import SCALE
 from ktrainer.webhook.update import is_harmless
-from ktrainer.webhook.verdict import answer_of
 
 if TYPE_CHECKING:
-    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.reader import Reader
     from ktrainer.kube.fields import ErrorList
     from ktrainer.runtime.registry import Runtimes
 
@@ -64,7 +64,7 @@ class TrainJobValidator:
         if isinstance(old, list):
             return answer_of(Findings(old))
         # Between two numbers it is a change of the number, also where none was given so far.
-        before = _with_nodes(old, _nodes(old))
+        before = _with_nodes(old, trainer_of(old).num_nodes)
         return await self._judge(before, _with_nodes(old, _SCALES.decode(request.object).spec.replicas))
 
     async def _judge(self, old: TrainJob | None, new: TrainJob) -> AdmissionResponse:
@@ -83,10 +83,6 @@ def _old_of(request: AdmissionRequest) -> TrainJob | None:
     return None if isinstance(old, list) else old
 
 
-def _nodes(trainjob: TrainJob) -> int | None:
-    return trainjob.spec.trainer.num_nodes if trainjob.spec.trainer else None
-
-
 def _with_nodes(trainjob: TrainJob, nodes: int | None) -> TrainJob:
-    trainer = (trainjob.spec.trainer or Trainer()).model_copy(update={"num_nodes": nodes})
+    trainer = trainer_of(trainjob).model_copy(update={"num_nodes": nodes})
     return trainjob.model_copy(update={"spec": trainjob.spec.model_copy(update={"trainer": trainer})})

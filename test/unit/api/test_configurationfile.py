@@ -6,6 +6,7 @@ import yaml
 from ktrainer.api.configuration import Configuration, LeaderElection
 from ktrainer.api.configurationfile import parse_configuration
 from ktrainer.api.decoding import encode
+from ktrainer.machinery.serving.address import parse_address
 
 # The settings that a cluster of the original runs with.
 SHIPPED = """
@@ -124,6 +125,13 @@ def test_what_the_original_accepts_should_be_accepted(text: str) -> None:
     assert configuration.leader_election.resource_name == "trainer.kubeflow.org"
 
 
+@pytest.mark.parametrize("text", [":https", "localhost:http", ":", "localhost:", "[localhost]:0"])
+def test_an_address_that_is_accepted_should_be_one_to_the_servers(text: str) -> None:
+    configuration = accepted(f"metrics: {{bindAddress: '{text}'}}\nhealth: {{healthProbeBindAddress: '{text}'}}")
+    assert parse_address(configuration.metrics.bind_address) is not None
+    assert parse_address(configuration.health.health_probe_bind_address) is not None
+
+
 def test_a_rate_of_zero_should_be_that_of_the_originals_client() -> None:
     zero = "{qps: 0, burst: 0}"
     configuration = accepted(f"clientConnection: {zero}\nstatusServer: {zero}")
@@ -166,6 +174,10 @@ def test_a_rate_of_zero_should_be_that_of_the_originals_client() -> None:
         (
             "metrics: {bindAddress: '8443'}",
             ['metrics.bindAddress: Invalid value: "8443": must be host:port, :port, or 0 to switch the server off'],
+        ),
+        (
+            "metrics: {bindAddress: ':httpx'}",
+            ['metrics.bindAddress: Invalid value: ":httpx": must be host:port, :port, or 0 to switch the server off'],
         ),
         (
             "leaderElection: {leaseDuration: 15}",

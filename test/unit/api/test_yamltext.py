@@ -1,11 +1,8 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from ktrainer.api.yamltext import YamlError, parse_documents, render_document
-from support.cases import cases
+from ktrainer.api.yamltext import YamlError, parse_documents
 
 
 def parse(text: str) -> Any:
@@ -113,31 +110,3 @@ def test_documents_of_json_should_be_read_as_such(text: str, documents: list[Any
 def test_an_error_after_json_should_be_told_by_its_line_in_the_whole() -> None:
     with pytest.raises(YamlError, match="line 5"):
         list(parse_documents('{"a": 1}\n---\nb: 1\n...\nc: ]\n'))
-
-
-@pytest.mark.parametrize(
-    "text", ["1e3", "0o17", "y", "no", "1.", "1_0", "2026-01-02", "1:30", "~", ".inf", "=", "<<", "", " a"]
-)
-def test_a_string_that_could_be_something_else_should_be_quoted(text: str) -> None:
-    assert render_document({text: text}).count(f"'{text}'") == 2
-
-
-def test_a_document_should_be_readable() -> None:
-    shared = {"c": "2"}
-    document = {"b": [shared, shared], "a": "x\ny\n", "\u00e9": None, "long": "word " * 100 + "end"}
-    assert render_document(document) == (
-        "b:\n- c: '2'\n- c: '2'\na: |\n  x\n  y\n\u00e9: null\nlong: " + "word " * 100 + "end\n"
-    )
-
-
-LOOK_ALIKES = st.from_regex(r"[-+.0-9eExXobn_:yYtTfFaAsSuUlLrR~<=\n]{1,6}", fullmatch=True)
-TEXTS = st.text() | LOOK_ALIKES
-INTEGERS = st.integers(-(2**63), 2**64 - 1)
-SCALARS = st.none() | st.booleans() | INTEGERS | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
-JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=6)
-
-
-@settings(max_examples=cases(2_000))
-@given(JSON)
-def test_what_is_written_should_be_read_back(value: object) -> None:
-    assert parse(render_document(value)) == value

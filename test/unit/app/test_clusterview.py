@@ -5,7 +5,7 @@ import orjson
 import pytest
 
 from ktrainer.api.resources import CONFIG_MAPS, SECRETS
-from ktrainer.app.clusterview import CachedConfigMap, ClusterView, value_of
+from ktrainer.app.clusterview import CachedData, ClusterView, value_of
 from ktrainer.client.config.config import ConnectionConfig
 from ktrainer.framework.watch import Concerns, Watch
 from ktrainer.kube.identity import ObjectKey
@@ -57,7 +57,7 @@ async def test_equal_data_of_config_maps_should_be_kept_once(view: ClusterView) 
     shown = view.follow(Watch(CONFIG_MAPS, labelled=True)).view
     assert shown.transform is not None
     lines = [orjson.dumps({"metadata": {"name": str(n)}, "data": {"runtime": text}}) for n, text in enumerate("aab")]
-    first, second, third = (shown.transform(msgspec.json.decode(line, type=CachedConfigMap)) for line in lines)
+    first, second, third = (shown.transform(msgspec.json.decode(line, type=CachedData)) for line in lines)
     assert first.data is second.data
     assert value_of(second)["data"] == {"runtime": "a"}
     assert value_of(third)["data"] == {"runtime": "b"}

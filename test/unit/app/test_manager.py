@@ -6,7 +6,7 @@ import pytest
 from ktrainer.api.configuration import ClientConnection, Configuration, Health, LeaderElection, Plugins
 from ktrainer.api.gates import Gate, open_gates
 from ktrainer.api.resources import JOBSETS, TRAINJOBS
-from ktrainer.app.manager import NAMESPACE, Plan, Role, build_manager, build_settings, find_namespace
+from ktrainer.app.manager import NAMESPACE, ProcessPlan, Role, build_manager, build_settings, find_namespace
 from ktrainer.client.config.config import ConnectionConfig
 from ktrainer.client.throttle import Throttle
 from ktrainer.framework.errors import RegistryError
@@ -25,8 +25,8 @@ ELECTION = LeaderElection(
 )
 
 
-def plan(configuration: Configuration | None = None, role: Role = Role.ALL) -> Plan:
-    return Plan(configuration or Configuration(), open_gates(), role)
+def plan(configuration: Configuration | None = None, role: Role = Role.ALL) -> ProcessPlan:
+    return ProcessPlan(configuration or Configuration(), open_gates(), role)
 
 
 def test_the_namespace_should_be_that_of_the_service_account(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ async def test_a_role_should_have_its_parts_and_no_others(
 
 
 async def test_progress_should_drain_beside_the_webhook_and_not_keep_the_lease() -> None:
-    operator = await build_manager(NOWHERE, Plan(Configuration(), open_gates({Gate.TRAINJOB_STATUS: True})))
+    operator = await build_manager(NOWHERE, ProcessPlan(Configuration(), open_gates({Gate.TRAINJOB_STATUS: True})))
     try:
         names = [runnable.name for runnable in operator.manager._runnables[Stage.WEBHOOKS]]
         assert names == ["webhooks", "progress"]
@@ -117,7 +117,7 @@ async def test_progress_should_drain_beside_the_webhook_and_not_keep_the_lease()
 @pytest.mark.parametrize("is_open", [True, False])
 async def test_progress_should_be_served_behind_its_gate(is_open: bool) -> None:
     gates = open_gates({Gate.TRAINJOB_STATUS: is_open})
-    operator = await build_manager(NOWHERE, Plan(Configuration(), gates))
+    operator = await build_manager(NOWHERE, ProcessPlan(Configuration(), gates))
     try:
         names = {metric.name for metric in operator.registry.collect()}
         assert any(name.startswith("ktrainer_progress_") for name in names) is is_open

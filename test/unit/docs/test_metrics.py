@@ -10,7 +10,7 @@ import pytest
 
 from ktrainer.api.configuration import Configuration, LeaderElection
 from ktrainer.api.gates import Gate
-from ktrainer.app.manager import Plan, build_manager
+from ktrainer.app.manager import ProcessPlan, build_manager
 from ktrainer.client.config.config import ConnectionConfig
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def row_of(metric: Metric) -> Row:
 async def metrics() -> list[Metric]:
     """What a manager with everything switched on measures."""
     configuration = Configuration(leader_election=LeaderElection(leader_elect=True))
-    operator = await build_manager(ConnectionConfig("http://127.0.0.1:1"), Plan(configuration, frozenset(Gate)))
+    operator = await build_manager(ConnectionConfig("http://127.0.0.1:1"), ProcessPlan(configuration, frozenset(Gate)))
     found = [metric for metric in operator.registry.collect() if not metric.name.startswith(USUAL)]
     await operator.connection.close()
     return found

@@ -6,7 +6,7 @@ from ktrainer.api.resources import SECRETS
 from ktrainer.app.documents import run_now
 from ktrainer.framework.watch import Concerns
 from ktrainer.kube.identity import ObjectKey
-from ktrainer.plugins.trainjobstatus import TrainJobStatus
+from ktrainer.plugins.trainjobstatus import TrainJobStatusReporting
 from support.training import container, dependencies, env_of, info_of, job, runtime, trainjob
 
 AUDIENCE = "trainer.kubeflow.org/v1alpha1/namespaces/team-a/trainjobs/demo/status"
@@ -21,7 +21,7 @@ SECRET = {
 def test_all_containers_of_the_trainer_should_be_equipped_and_no_others() -> None:
     node = job("node", "trainer", container(), container("side"), pod={"initContainers": [container("pre")]})
     info = info_of(runtime(job("aux", None, container("a")), node))
-    TrainJobStatus(dependencies()).enforce_ml_policy(info, trainjob())
+    TrainJobStatusReporting(dependencies()).enforce_ml_policy(info, trainjob())
     aux, trainer = info.pod_sets
     for each in trainer.containers:
         assert env_of(each) == {
@@ -39,7 +39,7 @@ def test_all_containers_of_the_trainer_should_be_equipped_and_no_others() -> Non
 
 def test_the_volume_should_hold_a_token_for_this_job_and_the_certificate() -> None:
     info = info_of()
-    TrainJobStatus(dependencies()).enforce_ml_policy(info, trainjob())
+    TrainJobStatusReporting(dependencies()).enforce_ml_policy(info, trainjob())
     assert info.trainer is not None
     (volume,) = info.trainer.pod_spec["volumes"]
     assert volume["projected"]["sources"] == [
@@ -49,7 +49,7 @@ def test_the_volume_should_hold_a_token_for_this_job_and_the_certificate() -> No
 
 
 def test_the_certificate_should_be_copied_for_the_pods() -> None:
-    (component,) = run_now(TrainJobStatus(dependencies(SECRET)).build(info_of(), trainjob()))
+    (component,) = run_now(TrainJobStatusReporting(dependencies(SECRET)).build(info_of(), trainjob()))
     assert component.name == "demo-tls-config"
     assert component.body["data"] == {"ca.crt": "-----BEGIN CERTIFICATE-----\n"}
 
@@ -58,12 +58,12 @@ def test_the_certificate_should_be_copied_for_the_pods() -> None:
 def test_after_a_rotation_the_former_certificates_should_be_trusted_too(current: str) -> None:
     data = {"ca.crt": current, "ca-prev.crt": "old\n", "ca.key": "key", "tls.crt": "serving", "tls.key": "key"}
     secret = {**SECRET, "data": {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}}
-    (component,) = run_now(TrainJobStatus(dependencies(secret)).build(info_of(), trainjob()))
+    (component,) = run_now(TrainJobStatusReporting(dependencies(secret)).build(info_of(), trainjob()))
     assert component.body["data"] == {"ca.crt": "new\nold\n"}
 
 
 def test_a_rotation_should_concern_all_that_have_not_finished() -> None:
-    (watch,) = TrainJobStatus(dependencies()).watches()
+    (watch,) = TrainJobStatusReporting(dependencies()).watches()
     assert (watch.resource, watch.concerns) == (SECRETS, Concerns.UNFINISHED)
     assert watch.key == ObjectKey("kubeflow-system", "kubeflow-trainer-webhook-cert")
 
@@ -71,10 +71,10 @@ def test_a_rotation_should_concern_all_that_have_not_finished() -> None:
 @pytest.mark.parametrize("objects", [[], [{**SECRET, "data": {}}], [{**SECRET, "data": {"ca.crt": ""}}]])
 def test_without_a_certificate_nothing_should_be_built(objects: list[dict[str, object]]) -> None:
     with pytest.raises(LookupError, match="kubeflow-system/kubeflow-trainer-webhook-cert has no ca"):
-        run_now(TrainJobStatus(dependencies(*objects)).build(info_of(), trainjob()))
+        run_now(TrainJobStatusReporting(dependencies(*objects)).build(info_of(), trainjob()))
 
 
 def test_a_runtime_without_a_trainer_should_be_left_alone() -> None:
     info = info_of(runtime(job("aux", None, container("a"))))
-    TrainJobStatus(dependencies()).enforce_ml_policy(info, trainjob())
+    TrainJobStatusReporting(dependencies()).enforce_ml_policy(info, trainjob())
     assert env_of(info.pod_sets[0].containers[0]) == {}

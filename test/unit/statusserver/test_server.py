@@ -18,13 +18,13 @@ from ktrainer.api.resources import JOBSETS, PODS, TRAINJOBS
 from ktrainer.kube.errors import NotFound, ServiceUnavailable
 from ktrainer.kube.identity import ObjectKey, Resource
 from ktrainer.machinery.cache.objects import CachedObject
+from ktrainer.machinery.serving.address import Address
 from ktrainer.machinery.serving.connections import DRAIN_SECONDS
-from ktrainer.machinery.serving.httpserver import Address
 from ktrainer.machinery.serving.reviews import Reviews
 from ktrainer.statusserver.authorizer import ReportAuthorizer
 from ktrainer.statusserver.callers import BURST, Callers
 from ktrainer.statusserver.desk import Desk
-from ktrainer.statusserver.handler import MAX_BODY_BYTES, Parts, ProgressHandler
+from ktrainer.statusserver.handler import MAX_BODY_BYTES, HandlerParts, ProgressHandler
 from ktrainer.statusserver.metrics import CODES, ProgressMetrics
 from ktrainer.statusserver.server import HEADER_SECONDS, ProgressServer
 from ktrainer.statusserver.trainjobs import TrainJobs
@@ -95,7 +95,7 @@ class Bench:
         trainjobs = TrainJobs(self.cached, self.api)
         desk = Desk(ReportWriter(trainjobs, self.api), metrics, clock)
         authorizer = ReportAuthorizer(Reviews(self.api, clock, Random(1)), self.api, clock)
-        handler = ProgressHandler(Parts(authorizer, trainjobs, desk, Callers(clock), metrics))
+        handler = ProgressHandler(HandlerParts(authorizer, trainjobs, desk, Callers(clock), metrics))
         self.server = ProgressServer(Address("127.0.0.1", 0), build_context(folder), handler, desk)
         self.port = 0
 

@@ -8,8 +8,9 @@ of that an object has 25 requests at once and one more every five minutes. Decid
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ktrainer.aio.bucket import TokenBucket
 
 if TYPE_CHECKING:
     from ktrainer.aio.clock import Clock
@@ -48,15 +49,6 @@ class Series:
         self.told_at = now
 
 
-@dataclass(slots=True)
-class _Allowance:
-    """What is left of an object's share."""
-
-    tokens: float
-    """As of `filled_at`; never above BURST."""
-    filled_at: float
-
-
 class Correlator:
     """The series and shares of one process. Plain and atomic; its size is limited."""
 
@@ -64,7 +56,7 @@ class Correlator:
         self._clock = clock
         self._series: OrderedDict[Occurrence, Series] = OrderedDict()
         """The least recently begun first."""
-        self._allowances: OrderedDict[ObjectReference, _Allowance] = OrderedDict()
+        self._allowances: OrderedDict[ObjectReference, TokenBucket] = OrderedDict()
         """The least recently used first."""
 
     def begin(self, occurrence: Occurrence, name: str) -> Series | None:
@@ -115,14 +107,8 @@ class Correlator:
 
     def _take(self, regarding: ObjectReference) -> bool:
         """Take one request out of an object's share, if there is one left."""
-        now = self._clock.monotonic()
-        allowance = self._allowances.pop(regarding, None) or _Allowance(BURST, now)
-        allowance.tokens = min(BURST, allowance.tokens + (now - allowance.filled_at) / REFILL_SECONDS)
-        allowance.filled_at = now
-        self._allowances[regarding] = allowance
+        share = self._allowances.pop(regarding, None) or TokenBucket(1 / REFILL_SECONDS, BURST, self._clock)
+        self._allowances[regarding] = share
         if len(self._allowances) > REMEMBERED:
             self._allowances.popitem(last=False)
-        if allowance.tokens < 1:
-            return False
-        allowance.tokens -= 1
-        return True
+        return share.take()

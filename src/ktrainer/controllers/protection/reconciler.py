@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from ktrainer.client.patchtype import PatchType
+from ktrainer.controllers.fieldmanager import FIELD_MANAGER
 from ktrainer.controllers.protection.finalizer import build_patch, is_wrong
 from ktrainer.controllers.references import Reference, needed_runtime_of
 from ktrainer.kube.access import Access
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from ktrainer.machinery.cache.objects import CachedObject
 
 ACCESS: Final = (Access(TRAINING_RUNTIMES, ("patch",)), Access(CLUSTER_TRAINING_RUNTIMES, ("patch",)))
-
-FIELD_MANAGER: Final = "trainer"
 
 
 class Patcher(Protocol):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from ktrainer.api.resources import TRAINJOBS
+from ktrainer.controllers.paging import Page, pages_of
 from ktrainer.controllers.references import (
     UNFINISHED_BY_RUNTIME,
     needed_runtime_of,
@@ -14,7 +16,7 @@ from ktrainer.controllers.references import (
     unfinished_by_runtime,
 )
 from ktrainer.kube.access import Access
-from ktrainer.machinery.cache.objects import CachedObject  # noqa: TC001 - msgspec reads the annotations at run time
+from ktrainer.machinery.cache.objects import CachedObject
 
 if TYPE_CHECKING:
     from ktrainer.controllers.references import Reference
@@ -23,20 +25,7 @@ if TYPE_CHECKING:
 
 ACCESS: Final = (Access(TRAINJOBS, ("list",)),)
 
-PAGE_SIZE: Final = 200
-"""TrainJobs of a page: so few are decoded in a few milliseconds."""
-
-
-class _ListMeta(msgspec.Struct, frozen=True):
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _TrainJobList(msgspec.Struct):
-    metadata: _ListMeta = _ListMeta()
-    items: list[CachedObject] = []
-
-
-_lists = msgspec.json.Decoder(_TrainJobList)
+_PAGES: Final = msgspec.json.Decoder(Page[CachedObject])
 
 
 class Usage:
@@ -54,15 +43,8 @@ class Usage:
 
     async def fetch_is_in_use(self, runtime: Reference) -> bool:
         """Whether there is such a TrainJob now; raises what the client raises."""
-        token = ""
-        while True:
-            page = _lists.decode(
-                await self._lister.list_page(
-                    TRAINJOBS, namespace=runtime.key.namespace, limit=PAGE_SIZE, continue_token=token
-                )
-            )
-            if any(needed_runtime_of(trainjob) == runtime for trainjob in page.items):
-                return True
-            token = page.metadata.continue_
-            if not token:
-                return False
+        async with aclosing(pages_of(self._lister, TRAINJOBS, _PAGES, namespace=runtime.key.namespace)) as pages:
+            async for page in pages:
+                if any(needed_runtime_of(trainjob) == runtime for trainjob in page):
+                    return True
+        return False

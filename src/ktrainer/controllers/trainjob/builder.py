@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ktrainer.controllers.trainjob.events import Events
     from ktrainer.controllers.trainjob.publisher import Publisher
     from ktrainer.controllers.trainjob.writer import Writer
-    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.reader import Reader
     from ktrainer.framework.workload import WorkloadStatus
     from ktrainer.runtime.plan import Plan
     from ktrainer.runtime.runtime import Runtime
@@ -79,7 +79,7 @@ class Builder:
         """
         meta = trainjob.metadata
         present = await self._reader.fetch(JOBSETS, meta.namespace, meta.name, live=True)
-        if present is not None and is_controlled(present, trainjob):
+        if present is not None and is_controlled(present, trainjob.metadata.uid):
             raise Stale("the cache of jobsets does not show the JobSet yet")
         return not self._departures.was_held(meta.key, meta.uid)
 
@@ -118,6 +118,15 @@ async def _defaults(runtime: Runtime, trainjob: TrainJob) -> RunPolicy:
     except (ApiError, TransportError):
         # What kept the plan from being made: it is told there, and tried again soon.
         return RunPolicy()
+
+
+def stored_digest(plan: Plan | None, *, is_written: bool) -> str | None:
+    """The digest of a plan's runtime that may be stored; none while its snapshot is not there.
+
+    Once it is there, the digest is told whatever else is wrong: nobody may exchange the snapshot meanwhile.
+    `is_written` says whether all that was planned is.
+    """
+    return plan.runtime_digest if plan and (is_written or not makes_snapshot(plan)) else None
 
 
 def makes_snapshot(plan: Plan) -> bool:

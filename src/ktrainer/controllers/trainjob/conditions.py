@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ktrainer.api.trainjobstatus import ConditionType, Reason, State
+from ktrainer.api.trainjobstatus import ENDS, ConditionType, Reason, State
 from ktrainer.kube.conditions import FALSE, TRUE, Condition, find, is_true, set_condition
 from ktrainer.kube.timestamp import parse_time
 
@@ -30,7 +30,6 @@ OURS: Final = (
 MESSAGE_LIMIT: Final = 32768
 """Characters of a message that the API takes."""
 
-_ENDS: Final = {ConditionType.COMPLETE: State.COMPLETE, ConditionType.FAILED: State.FAILED}
 RUNNING_MESSAGES: Final = {
     Reason.NODES_READY: "all nodes are ready or done",
     Reason.PENDING: "not all nodes are ready yet",
@@ -43,14 +42,14 @@ RUNNING_MESSAGES: Final = {
 
 def end_of(conditions: Iterable[Condition]) -> Condition | None:
     """The condition that says that a TrainJob has finished; none while it has not."""
-    return next((each for each in conditions if each.type in _ENDS and each.status == TRUE), None)
+    return next((each for each in conditions if each.type in ENDS and each.status == TRUE), None)
 
 
 def state_of(conditions: Sequence[Condition], *, suspend: bool) -> State:
     """The one word for a TrainJob with these conditions."""
     end = end_of(conditions)
     if end is not None:
-        return _ENDS[ConditionType(end.type)]
+        return ENDS[end.type]
     if suspend:
         return State.SUSPENDED
     return State.RUNNING if is_true(conditions, ConditionType.RUNNING) else State.PENDING

@@ -12,6 +12,7 @@ from ktrainer.api.resources import COSCHEDULING_POD_GROUPS, JOBSETS, TRAINJOBS, 
 from ktrainer.api.trainjob import RuntimeRef
 from ktrainer.api.trainjobstatus import ConditionType, Reason
 from ktrainer.controllers.trainjob.ttl import seconds_to_live
+from ktrainer.framework.component import is_controlled
 from ktrainer.kube.access import Access
 from ktrainer.kube.errors import Conflict, NotFound
 from ktrainer.machinery.control.reconcile import Stale
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from ktrainer.client.client import Client
     from ktrainer.controllers.trainjob.glance import Glance
-    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.reader import Reader
     from ktrainer.framework.watch import Watch
     from ktrainer.kube.conditions import Condition
     from ktrainer.kube.identity import ObjectKey, Resource
@@ -62,9 +63,7 @@ class Finisher:
             return
         metadata = present["metadata"]
         uid = metadata["uid"]
-        is_ours = any(
-            owner.get("controller") and owner["uid"] == meta.uid for owner in metadata.get("ownerReferences") or ()
-        )
+        is_ours = is_controlled(present, meta.uid)
         if not is_ours or "deletionTimestamp" in metadata or self._deleted.get((resource, meta.key)) == uid:
             return
         try:

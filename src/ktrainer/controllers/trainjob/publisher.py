@@ -15,10 +15,11 @@ import msgspec
 import orjson
 
 from ktrainer.api.resources import TRAINJOBS
+from ktrainer.controllers.fieldmanager import FIELD_MANAGER
+from ktrainer.controllers.trainjob.applied import MOMENT_SECONDS
 from ktrainer.controllers.trainjob.brevity import abridged
 from ktrainer.controllers.trainjob.conditions import end_of
 from ktrainer.controllers.trainjob.status import ours_of
-from ktrainer.controllers.trainjob.writer import FIELD_MANAGER
 from ktrainer.kube.access import Access
 from ktrainer.kube.errors import Conflict, NotFound
 from ktrainer.machinery.control.reconcile import Stale
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 ACCESS: Final = (Access(TRAINJOBS, ("patch",), subresource="status"),)
 
-MOMENT_SECONDS: Final = 0.001
-"""What is not worth waiting for."""
 COALESCING_SECONDS: Final = 0.25
 """How long a change waits for others, at most."""
 COUNTING_SECONDS: Final = 1.0
@@ -104,7 +103,7 @@ class Publisher:
         return None
 
     def forget(self, key: ObjectKey) -> None:
-        """Forget a TrainJob that is gone."""
+        """Forget a TrainJob that has finished or is gone."""
         self._forget_waiting(key)
         self._metrics.forget(key)
 

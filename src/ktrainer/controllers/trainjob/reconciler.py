@@ -16,7 +16,7 @@ from ktrainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
 from ktrainer.api.trainjobstatus import ConditionType, Reason, TrainJobStatus
 from ktrainer.client.errors import TransportError
 from ktrainer.controllers.trainjob.brevity import restored
-from ktrainer.controllers.trainjob.builder import makes_snapshot
+from ktrainer.controllers.trainjob.builder import stored_digest
 from ktrainer.controllers.trainjob.conditions import failed_condition, state_of
 from ktrainer.controllers.trainjob.ending import decide_end, time_left
 from ktrainer.controllers.trainjob.glance import glance_at
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from ktrainer.client.servertime import ServerTime
     from ktrainer.controllers.trainjob.applied import Applied
-    from ktrainer.controllers.trainjob.builder import Builder
+    from ktrainer.controllers.trainjob.builder import Builder, Survey
     from ktrainer.controllers.trainjob.departures import Departures
     from ktrainer.controllers.trainjob.diagnosis import Diagnosis
     from ktrainer.controllers.trainjob.events import Events
@@ -61,7 +61,7 @@ LONGEST_SECONDS: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class ReconcilerParts:
     """What the reconciler works with."""
 
     trainjobs: Reader[CachedObject]
@@ -82,7 +82,7 @@ class Parts:
 class TrainJobReconciler:
     """Reconciles TrainJobs."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ReconcilerParts) -> None:
         self._parts = parts
 
     async def reconcile(self, key: ObjectKey) -> Result:
@@ -138,18 +138,12 @@ class TrainJobReconciler:
         if end and end.reason == Reason.JOBSET_DELETED and not await self._parts.builder.may_have_ended(trainjob):
             end = None
         if end is not None:
-            verdict = READY if workload else previous_verdict(restored(trainjob.status))
-            digest = plan.runtime_digest if plan and not makes_snapshot(plan) else None
-            failure = await self._parts.diagnosis.fetch(trainjob.metadata) if end.type == ConditionType.FAILED else None
-            seen = Seen(verdict=verdict, workload=workload, plan=plan, digest=digest, end=end, first_failure=failure)
-            return await self._tell(trainjob, seen)
+            return await self._end(trainjob, survey, end)
         if plan is not None:
             plan, trouble = await self._parts.builder.build(runtime, trainjob, plan)
         if isinstance(trouble, ApiError) and trouble.namespace_terminating:
             return Result()
         verdict = verdict_of(trouble) if trouble else verdict_on(plan) if plan else READY
-        # Once the snapshot is there, whatever else is wrong: nobody may exchange it meanwhile.
-        digest = plan.runtime_digest if plan and (trouble is None or not makes_snapshot(plan)) else None
         is_due = self._parts.diagnosis.is_due(trainjob.metadata.key, workload)
         failure = await self._parts.diagnosis.fetch(trainjob.metadata) if is_due else None
         seen = Seen(
@@ -157,10 +151,25 @@ class TrainJobReconciler:
             workload=workload,
             plan=plan,
             defaults=survey.defaults,
-            digest=digest,
+            digest=stored_digest(plan, is_written=trouble is None),
             first_failure=failure,
         )
         return await self._tell(trainjob, seen, trouble)
+
+    async def _end(self, trainjob: TrainJob, survey: Survey, end: Condition) -> Result:
+        """Say that a TrainJob has just finished."""
+        workload, plan = survey.workload, survey.plan
+        seen = Seen(
+            verdict=READY if workload else previous_verdict(restored(trainjob.status)),
+            workload=workload,
+            plan=plan,
+            digest=stored_digest(plan, is_written=False),
+            end=end,
+            first_failure=(
+                await self._parts.diagnosis.fetch(trainjob.metadata) if end.type == ConditionType.FAILED else None
+            ),
+        )
+        return await self._tell(trainjob, seen)
 
     async def _tell(self, trainjob: TrainJob, seen: Seen, error: Exception | None = None) -> Result:
         """Write the status, do what follows from an end, and decide about the next turn."""

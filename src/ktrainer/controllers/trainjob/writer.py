@@ -14,6 +14,7 @@ import structlog
 from ktrainer.api.labels import TRAINJOB_NAME
 from ktrainer.api.resources import CONFIG_MAPS, HORIZONTAL_POD_AUTOSCALERS, JOBSETS
 from ktrainer.client.patchtype import PatchType
+from ktrainer.controllers.fieldmanager import FIELD_MANAGER
 from ktrainer.controllers.trainjob.size import check_size
 from ktrainer.controllers.trainjob.verdict import ChangeRefused, ForeignObject, ResizeRefused, is_too_large
 from ktrainer.framework.component import Write, is_controlled
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ktrainer.client.client import Client
     from ktrainer.controllers.trainjob.applied import Applied
     from ktrainer.framework.component import Component
-    from ktrainer.framework.dependencies import Reader
+    from ktrainer.framework.reader import Reader
     from ktrainer.framework.watch import Watch
     from ktrainer.kube.identity import Resource
     from ktrainer.kube.jsonvalue import JsonObject
@@ -44,9 +45,6 @@ ACCESS: Final = (
 )
 
 _log = structlog.get_logger(__name__)
-
-FIELD_MANAGER: Final = "trainer"
-"""The name that our writes go by; that of the original, so that an upgrade in place leaves no second owner."""
 
 _IMMUTABLE: Final = " is immutable"
 """In what servers say of a change that they refuse, whether a rule of the kind or a webhook does; unlike of an object
@@ -97,7 +95,7 @@ class Writer:
             return
         present = await self._find(trainjob, component)
         if present is not None:
-            if not is_controlled(present, trainjob):
+            if not is_controlled(present, trainjob.metadata.uid):
                 raise ForeignObject(resource, name)
             # Who starts anew does not know what was applied, but may trust a status that says so.
             is_current = is_same or (is_settled and not self._applied.is_known(owner, resource, name))
@@ -117,7 +115,9 @@ class Writer:
             if present is None or component.fallback is None or _IMMUTABLE not in error.message:
                 raise
             live = await self._reader.fetch(resource, trainjob.metadata.namespace, name, live=True)
-            fallback = component.fallback(live, FIELD_MANAGER) if live and is_controlled(live, trainjob) else None
+            fallback = (
+                component.fallback(live, FIELD_MANAGER) if live and is_controlled(live, trainjob.metadata.uid) else None
+            )
             if live is None or fallback is None:
                 raise Stale(f"the {resource.kind} {name} has changed meanwhile") from error
             if fallback.body is not None:
@@ -181,7 +181,7 @@ class Writer:
         present = await self._reader.fetch(resource, trainjob.metadata.namespace, name, live=True)
         if present is None:
             raise Stale(f"the {resource.kind} {name} has just gone")
-        if not is_controlled(present, trainjob):
+        if not is_controlled(present, trainjob.metadata.uid):
             raise ForeignObject(resource, name)
         if resource == CONFIG_MAPS and present.get("data") != component.body.get("data"):
             raise SnapshotAppeared(name)

@@ -1,7 +1,7 @@
 """The words of admission: what an API server asks, and what a hook answers, as data.
 
 A handler takes an `AdmissionRequest` and returns what one of `allowed`, `denied` and `patched` builds. How requests and
-answers look on the wire is the business of `admissionreview`.
+answers look on the wire is the business of `review`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The metrics of webhooks and their certificates, under the names that controller-runtime gave them.
+"""The metrics of webhooks, under the names that controller-runtime gave them.
 
 A webhook's label is its path. All series exist from the start.
 """
@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 from prometheus_client import Counter, Gauge, Histogram
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from prometheus_client import CollectorRegistry
 
 CODES = (200, 403, 405, 408, 413, 415, 499, 500)
@@ -70,24 +68,3 @@ class WebhookMetrics:
     def hook(self, path: str) -> HookMetrics:
         """Create the series of one webhook."""
         return HookMetrics(self._requests, self._latency, self._in_flight, path)
-
-
-class CertificateMetrics:
-    """What is known about the serving certificate."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.reads = Counter("certwatcher_read_certificate", "Times that the certificate was read.", registry=registry)
-        self.read_errors = Counter(
-            "certwatcher_read_certificate_errors",
-            "Times that what was read could not be used as a certificate.",
-            registry=registry,
-        )
-        self._not_after = Gauge(
-            "webhook_cert_not_after_seconds",
-            "When the certificate that is served expires, as Unix time; 0 while none is served.",
-            registry=registry,
-        )
-
-    def served(self, not_after: datetime) -> None:
-        """Note the expiry of the certificate that is served from now on."""
-        self._not_after.set(not_after.timestamp())

@@ -15,6 +15,7 @@ import structlog
 
 from ktrainer.machinery.admission.hook import AdmissionRequest, AdmissionResponse, Hook, errored
 from ktrainer.machinery.admission.review import BadReview, decode_review, encode_review, find_flaw, uid_of
+from ktrainer.machinery.cancellation import is_cancelled
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -60,7 +61,7 @@ class AdmissionRunner:
             _log.warning("bad admission review", webhook=hook.path, problem=str(error))
             return encode_review(uid_of(body), errored(400, "BadRequest", str(error)))
         except (Exception, asyncio.CancelledError) as error:
-            if _is_cancellation(error):
+            if is_cancelled(error):
                 raise
             is_late = scope.expired() and isinstance(error, TimeoutError)
             return encode_review(uid_of(body), self._failure(hook, request, None if is_late else error))
@@ -80,12 +81,6 @@ class AdmissionRunner:
         name = str(error) if isinstance(error, FlawedAnswer) else type(error).__name__
         _log.error("admission failed", error=name, stack="".join(traceback.format_tb(error.__traceback__)), **facts)
         return errored(500, "InternalError", f"the webhook failed: {name}; its log tells more")
-
-
-def _is_cancellation(error: BaseException) -> bool:
-    """Whether somebody cancelled us, as opposed to a handler that waited for something which was cancelled."""
-    task = asyncio.current_task()
-    return isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
 
 
 def _log_verdict(hook: Hook, request: AdmissionRequest, response: AdmissionResponse) -> None:

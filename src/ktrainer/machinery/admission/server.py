@@ -96,11 +96,6 @@ class AdmissionServer:
         self._hooks[hook.path] = (hook, self._metrics.hook(hook.path))
 
     @property
-    def is_draining(self) -> bool:
-        """Whether `stop` was called, so that readiness should fail."""
-        return self._stop.is_set()
-
-    @property
     def is_listening(self) -> bool:
         """Whether connections are accepted."""
         return self._listening.is_set()

@@ -51,7 +51,7 @@ class Snapshot(msgspec.Struct, Generic[T], frozen=True):
     """Objects that are there, but not among `objects`: what was known of them before stays."""
     resource_version: str
     mark: int | None
-    """Of a quorum read: what `RelistObserver.mark` said before it began. None where older state may have been read."""
+    """Of a quorum read: what `WrittenVersions.mark` said before it began. None where older state may have been read."""
 
 
 class Resync(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ktrainer.aio.clock import Clock
-    from ktrainer.machinery.admission.metrics import CertificateMetrics
+    from ktrainer.machinery.certificates.metrics import CertificateMetrics
 
 _log = structlog.get_logger(__name__)
 

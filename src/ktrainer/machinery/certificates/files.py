@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ktrainer.aio.clock import Clock
-    from ktrainer.machinery.admission.metrics import CertificateMetrics
     from ktrainer.machinery.certificates.expiry import ExpiryWatch
+    from ktrainer.machinery.certificates.metrics import CertificateMetrics
     from ktrainer.machinery.certificates.serving import ServingCertificate
 
 _log = structlog.get_logger(__name__)

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
-from prometheus_client import CollectorRegistry
 
 from ktrainer.aio.backoff import Backoff, BackoffPolicy
 from ktrainer.kube.errors import AlreadyExists, ApiError, Conflict
-from ktrainer.machinery.admission.metrics import CertificateMetrics
 from ktrainer.machinery.certificates.pki import BACKDATED
 from ktrainer.machinery.certificates.rotation import (
     Action,
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from ktrainer.aio.clock import Clock
     from ktrainer.machinery.certificates.cabundle import BundleInjector, Injection
     from ktrainer.machinery.certificates.expiry import ExpiryWatch
+    from ktrainer.machinery.certificates.metrics import CertificateMetrics
     from ktrainer.machinery.certificates.pki import PkiPolicy
     from ktrainer.machinery.certificates.secret import CertificateSecret, Stored
     from ktrainer.machinery.certificates.serving import ServingCertificate
@@ -77,7 +76,7 @@ class ServerClock(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rotation:
+class RotatorParts:
     """The parts that a rotator joins."""
 
     secret: CertificateSecret
@@ -85,17 +84,17 @@ class Rotation:
     serving: ServingCertificate
     expiry: ExpiryWatch
     policy: PkiPolicy
+    metrics: CertificateMetrics
+    """What counts the looks at the Secret."""
     settle_seconds: float = SETTLE_SECONDS
     """How long a new authority must have been trusted before what it issued replaces a certificate that is still good;
     where there is none, nobody gains by waiting longer than SETTLE_SECONDS."""
-    metrics: CertificateMetrics = field(default_factory=lambda: CertificateMetrics(CollectorRegistry()))
-    """What counts the looks at the Secret; where it is not given, nobody will read them."""
 
 
 class CertificateRotator:
     """Keeps one serving certificate good, for as long as `run` runs."""
 
-    def __init__(self, parts: Rotation, *, clock: Clock, server_time: ServerClock, random: Random) -> None:
+    def __init__(self, parts: RotatorParts, *, clock: Clock, server_time: ServerClock, random: Random) -> None:
         self._parts = parts
         self._clock = clock
         self._server_time = server_time

@@ -43,11 +43,6 @@ class ServingCertificate:
         self._current: ssl.SSLContext | None = None
         """The context that has the pair in use; replaced as a whole, never changed."""
 
-    @property
-    def is_installed(self) -> bool:
-        """Whether there is a pair, so that handshakes can succeed."""
-        return self._current is not None
-
     def install(self, certificate: bytes, key: bytes) -> None:
         """Serve this pair (PEM, the certificate first and then those that lead to its authority) from now on.
 

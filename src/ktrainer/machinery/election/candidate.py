@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from ktrainer.kube.errors import Conflict, NotFound
-from ktrainer.machinery.cancellation import is_cancelled
+from ktrainer.machinery.cancellation import uncancelled
 from ktrainer.machinery.election.lease import LEASES, MalformedLease, build_claim, build_release, parse_lease
 
 if TYPE_CHECKING:
@@ -118,10 +118,5 @@ class Candidate:
         _log.info("gave the lease back")
 
     async def _limited(self, request: Awaitable[bytes]) -> bytes:
-        try:
-            async with asyncio.timeout(self._settings.times.request_seconds):
-                return await request
-        except asyncio.CancelledError as error:
-            if is_cancelled(error):
-                raise
-            raise InterruptedError("the request was cancelled from within") from error
+        async with asyncio.timeout(self._settings.times.request_seconds):
+            return await uncancelled(lambda: request)

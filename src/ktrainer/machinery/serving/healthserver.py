@@ -15,8 +15,8 @@ from ktrainer.machinery.serving.httpserver import HttpServer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ktrainer.machinery.serving.address import Address
     from ktrainer.machinery.serving.health import HealthChecks
-    from ktrainer.machinery.serving.httpserver import Address
 
 
 def build_health_server(address: Address, endpoints: Iterable[HealthChecks]) -> HttpServer:

@@ -6,7 +6,7 @@ For health, metrics and progress. Limits of connections and requests are those o
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -15,42 +15,13 @@ from ktrainer.machinery.serving.connections import DRAIN_SECONDS, HEADER_SECONDS
 if TYPE_CHECKING:
     import ssl
 
+    from ktrainer.machinery.serving.address import Address
     from ktrainer.machinery.serving.connections import Handler
 
 _log = structlog.get_logger(__name__)
 
 IN_FLIGHT_SECONDS = 5.0
 """How long requests that are under way may take once the server is to stop."""
-
-OFF = "0"
-"""The address of a server that is switched off."""
-
-
-class Address(NamedTuple):
-    """Where to listen."""
-
-    host: str | None
-    """A name or an IP address; None means everywhere."""
-    port: int
-    """0 lets the system choose one."""
-
-    def __str__(self) -> str:
-        host = self.host or ""
-        return f"[{host}]:{self.port}" if ":" in host else f"{host}:{self.port}"
-
-
-def parse_address(text: str) -> Address | None:
-    """Read an address such as `:8443`, `localhost:8443` or `[::1]:8443`; None for OFF. Raises ValueError."""
-    if text == OFF:
-        return None
-    host, colon, port = text.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        colon = ""  # an IPv6 address without brackets, of which nobody can tell where the port begins
-    if not colon or not (port.isascii() and port.isdigit()) or int(port) > 0xFFFF:
-        raise ValueError(f"not an address of the form host:port or :port: {text!r}")
-    return Address(host or None, int(port))
 
 
 class HttpServer:

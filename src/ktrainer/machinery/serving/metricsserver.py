@@ -14,7 +14,8 @@ import structlog
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from ktrainer.machinery.serving.httpserver import Address, HttpServer
+from ktrainer.machinery.serving.address import Address
+from ktrainer.machinery.serving.httpserver import HttpServer
 from ktrainer.machinery.serving.reviews import Refused
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.labels import TRAINJOB_NAME
 from ktrainer.api.resources import CONFIG_MAPS, SECRETS
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.component import Component, Write, is_made, new_object
-from ktrainer.framework.dependencies import find
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.plugin import (
     ComponentBuilderPlugin,
@@ -20,6 +20,7 @@ from ktrainer.framework.plugin import (
     WatchExtensionPlugin,
 )
 from ktrainer.framework.podset import NODE
+from ktrainer.framework.reader import fetch_surely
 from ktrainer.framework.resources import gpu_count_of
 from ktrainer.framework.watch import Watch
 from ktrainer.kube import fields
@@ -58,7 +59,7 @@ class Flux(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin
         if _policy(info) is None:
             return Findings()
         findings, path = Findings(), Path("spec.trainer")
-        processes = new.spec.trainer.num_proc_per_node if new.spec.trainer else None
+        processes = trainer_of(new).num_proc_per_node
         if isinstance(processes, str):
             detail = "must be a number: Flux has no such words"
             findings.errors.append(fields.invalid(path.child("numProcPerNode"), processes, detail))
@@ -100,14 +101,14 @@ class Flux(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin
             return []
         components = []
         name = names.config_map_name_of(meta.name)
-        present = await find(self._reader, CONFIG_MAPS, meta.namespace, name)
+        present = await fetch_surely(self._reader, CONFIG_MAPS, meta.namespace, name)
         if trainjob.spec.suspend or not _is_of_original(present, trainjob):
             cluster = _cluster(info, trainjob, policy, pods)
             config_map = new_object(CONFIG_MAPS, trainjob, name)
             config_map["data"] = {"entrypoint.sh": entrypoint_of(cluster), "init.sh": init_script_of(cluster)}
             components.append(Component(CONFIG_MAPS, config_map))
         name = names.secret_name_of(meta.name)
-        if not is_made(await find(self._reader, SECRETS, meta.namespace, name), trainjob):
+        if not is_made(await fetch_surely(self._reader, SECRETS, meta.namespace, name), trainjob):
             secret = new_object(SECRETS, trainjob, name)
             secret["stringData"] = {names.CURVE_FILE: _certificate(meta.name, self._make_keys())}
             components.append(Component(SECRETS, secret, Write.CREATE))
@@ -148,17 +149,16 @@ def _labels(obj: JsonObject) -> JsonObject:
 
 def _settings(info: Info, trainjob: TrainJob) -> dict[str, str]:
     settings = dict(names.DEFAULTS)
-    container, trainer = info.trainer_container, trainjob.spec.trainer
+    container, env = info.trainer_container, trainer_of(trainjob).env
     for name in settings:
         of_runtime = container.env_value(name) if container else None
-        of_job = next((entry.get("value") for entry in (trainer.env if trainer else ()) if entry["name"] == name), None)
+        of_job = next((entry.get("value") for entry in env if entry["name"] == name), None)
         settings[name] = of_job or of_runtime or settings[name]
     return settings
 
 
 def _cluster(info: Info, trainjob: TrainJob, policy: FluxPolicy, pods: PodSet) -> Cluster:
-    settings, trainer = _settings(info, trainjob), trainjob.spec.trainer
-    wanted = trainer.num_proc_per_node if trainer else None
+    settings, wanted = _settings(info, trainjob), trainer_of(trainjob).num_proc_per_node
     host, _, subdomain = pods.first_endpoint.partition(".")
     return Cluster(
         hosts=host.removesuffix("-0"),

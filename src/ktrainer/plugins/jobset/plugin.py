@@ -90,7 +90,7 @@ class JobSet(
         """The TrainJob's own JobSet. One of somebody else is not ours to look at; whoever writes ours will meet it."""
         meta = trainjob.metadata
         jobset = await self._reader.fetch(JOBSETS, meta.namespace, meta.name)
-        return jobset if jobset and is_controlled(jobset, trainjob) else None
+        return jobset if jobset and is_controlled(jobset, trainjob.metadata.uid) else None
 
     def watches(self) -> Iterable[Watch]:
         """JobSets; those that no TrainJob owns are dropped on arrival."""

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.labels import Ancestor
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.nodes import node_bounds_of
 from ktrainer.framework.podset import NODE
 from ktrainer.kube import fields
@@ -90,7 +91,7 @@ def _patches(trainjob: TrainJob) -> list[RuntimePatch]:
 
 
 def _nodes(trainjob: TrainJob) -> int | None:
-    return trainjob.spec.trainer.num_nodes if trainjob.spec.trainer else None
+    return trainer_of(trainjob).num_nodes
 
 
 def warn_of_names(info: Info, trainjob: TrainJob) -> list[str]:

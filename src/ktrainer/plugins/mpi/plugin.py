@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import CONFIG_MAPS, SECRETS
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.component import is_made
-from ktrainer.framework.dependencies import find
 from ktrainer.framework.findings import Findings
 from ktrainer.framework.plugin import (
     ComponentBuilderPlugin,
@@ -18,6 +18,8 @@ from ktrainer.framework.plugin import (
     WatchExtensionPlugin,
 )
 from ktrainer.framework.podset import NODE
+from ktrainer.framework.reader import fetch_surely
+from ktrainer.framework.reserved import refuse_reserved
 from ktrainer.framework.resources import gpu_count_of
 from ktrainer.framework.watch import Watch
 from ktrainer.kube import fields
@@ -62,9 +64,8 @@ class Mpi(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin,
         policy = _policy(info)
         if policy is None:
             return Findings()
-        findings = Findings(
-            [*_validate_env(policy, new), *_validate_processes(new), *_validate_size(info, new, policy)]
-        )
+        errors = refuse_reserved(new, IMPLEMENTATIONS[policy.mpi_implementation].names)
+        findings = Findings([*errors, *_validate_processes(new), *_validate_size(info, new, policy)])
         nodes = _wanted_nodes(info, new)
         if policy.run_launcher_as_node and (nodes or 1) >= 2:
             missing = [name for name in (LAUNCHER, NODE) if info.pod_set(name) is None]
@@ -83,7 +84,8 @@ class Mpi(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin,
         policy = _policy(info)
         if policy is None:
             return
-        self._count(info, trainjob, policy)
+        for pods in info.pod_sets:
+            pods.count = _count_of(pods, info, trainjob, policy)
         name = trainjob.metadata.name
         for pods in info.pod_sets:
             if pods.name not in {NODE, LAUNCHER}:
@@ -98,10 +100,6 @@ class Mpi(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin,
                     slots = _slots(info, trainjob, policy)
                     container.set_env(*IMPLEMENTATIONS[policy.mpi_implementation].variables(slots))
 
-    def _count(self, info: Info, trainjob: TrainJob, policy: MpiPolicy) -> None:
-        for pods in info.pod_sets:
-            pods.count = _count_of(pods, info, trainjob, policy)
-
     async def build(self, info: Info, trainjob: TrainJob) -> list[Component]:
         """Build the hostfile, and the keys unless there are some; raises ValueError for more hosts than fit."""
         policy = _policy(info)
@@ -109,7 +107,7 @@ class Mpi(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugin,
             return []
         components = []
         meta = trainjob.metadata
-        secret = await find(self._reader, SECRETS, meta.namespace, objects.secret_name_of(meta.name))
+        secret = await fetch_surely(self._reader, SECRETS, meta.namespace, objects.secret_name_of(meta.name))
         if not is_made(secret, trainjob):
             components.append(objects.build_secret(trainjob, self._make_keys()))
         line, nodes = _line(info, trainjob, policy), list(_nodes(info, policy))
@@ -129,9 +127,9 @@ def _policy(info: Info) -> MpiPolicy | None:
 
 
 def _wanted_nodes(info: Info, trainjob: TrainJob) -> int | None:
-    trainer = trainjob.spec.trainer
-    if trainer and trainer.num_nodes is not None:
-        return trainer.num_nodes
+    wanted = trainer_of(trainjob).num_nodes
+    if wanted is not None:
+        return wanted
     return info.ml_policy.num_nodes if info.ml_policy else None
 
 
@@ -158,18 +156,12 @@ def _nodes(info: Info, policy: MpiPolicy) -> Iterator[PodSet]:
 
 def _slots(info: Info, trainjob: TrainJob, policy: MpiPolicy) -> int:
     """The processes on a node: one for each GPU where nobody wants another number than one."""
-    trainer = trainjob.spec.trainer
-    if trainer and isinstance(trainer.num_proc_per_node, int):
-        return trainer.num_proc_per_node
+    wanted = trainer_of(trainjob).num_proc_per_node
+    if isinstance(wanted, int):
+        return wanted
     if policy.num_proc_per_node == 1:
         return max(1, gpu_count_of(info.node_resources))
     return policy.num_proc_per_node
-
-
-def _validate_env(policy: MpiPolicy, trainjob: TrainJob) -> ErrorList:
-    env = trainjob.spec.trainer.env if trainjob.spec.trainer else []
-    taken = sorted({entry["name"] for entry in env} & IMPLEMENTATIONS[policy.mpi_implementation].names)
-    return [fields.invalid(_TRAINER.child("env"), taken, "these variables are set by the runtime")] if taken else []
 
 
 def _validate_size(info: Info, trainjob: TrainJob, policy: MpiPolicy) -> ErrorList:
@@ -179,14 +171,14 @@ def _validate_size(info: Info, trainjob: TrainJob, policy: MpiPolicy) -> ErrorLi
     problem = problem_with(sum(sizes))
     if not problem:
         return []
-    trainer = trainjob.spec.trainer
-    if trainer and trainer.num_nodes is not None:
-        return [fields.invalid(_TRAINER.child("numNodes"), trainer.num_nodes, problem)]
+    wanted = trainer_of(trainjob).num_nodes
+    if wanted is not None:
+        return [fields.invalid(_TRAINER.child("numNodes"), wanted, problem)]
     return [fields.invalid(Path("spec.runtimeRef"), trainjob.spec.runtime_ref.name, problem)]
 
 
 def _validate_processes(trainjob: TrainJob) -> ErrorList:
-    processes = trainjob.spec.trainer.num_proc_per_node if trainjob.spec.trainer else None
+    processes = trainer_of(trainjob).num_proc_per_node
     if isinstance(processes, str):
         return [fields.invalid(_TRAINER.child("numProcPerNode"), processes, "must be a number: MPI has no such words")]
     return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import HORIZONTAL_POD_AUTOSCALERS, TRAINJOBS
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.component import Component, new_object
 from ktrainer.framework.container import env_var
 from ktrainer.framework.rendezvous import TRAINER_PORT
@@ -26,15 +27,13 @@ ACCESS: Final = (Access(HORIZONTAL_POD_AUTOSCALERS, ("create", "patch")),)
 
 def node_count_of(trainjob: TrainJob, bounds: NodeBounds) -> int:
     """How many nodes there shall be: as many as the TrainJob says where that is within bounds, else the least."""
-    trainer = trainjob.spec.trainer
-    wanted = trainer.num_nodes if trainer else None
+    wanted = trainer_of(trainjob).num_nodes
     return wanted if wanted is not None and wanted in bounds else bounds.least
 
 
 def validate_nodes(trainjob: TrainJob, bounds: NodeBounds) -> ErrorList:
     """Refuse a number of nodes that is out of bounds."""
-    trainer = trainjob.spec.trainer
-    wanted = trainer.num_nodes if trainer else None
+    wanted = trainer_of(trainjob).num_nodes
     if wanted is None or wanted in bounds:
         return []
     detail = f"the runtime allows {bounds.least} to {bounds.most} nodes"

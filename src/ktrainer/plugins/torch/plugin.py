@@ -11,6 +11,7 @@ from ktrainer.framework.nodes import node_bounds_of
 from ktrainer.framework.plugin import ComponentBuilderPlugin, CustomValidationPlugin, EnforceMLPolicyPlugin
 from ktrainer.framework.podset import NODE
 from ktrainer.framework.rendezvous import TRAINER_PORT, rank_env_var
+from ktrainer.framework.reserved import refuse_reserved
 from ktrainer.framework.resources import gpu_count_of
 from ktrainer.framework.userenv import env_of
 from ktrainer.kube import fields
@@ -44,7 +45,7 @@ class Torch(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugi
             return Findings()
         bounds = node_bounds_of(info.ml_policy)
         errors = _validate_injection(info, policy, new)
-        errors += _validate_env(new, is_elastic=bounds is not None)
+        errors += refuse_reserved(new, names.RESERVED if bounds is None else names.RESERVED_ELASTIC)
         if tune.is_tune(new.spec.trainer):
             errors += tune.validate_tune(info, new, wanted_processes_of(policy, new))
         # An elastic job that has begun keeps within its bounds by itself.
@@ -68,21 +69,12 @@ class Torch(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugi
         else:
             common.append(rank_env_var(names.NODE_RANK))
         if container := info.trainer_container:
-            self._set_up(info, trainjob, container, [common, meeting])
+            _set_up(trainjob, container, common, meeting)
             if tune.is_tune(trainjob.spec.trainer):
                 devices = tune.Devices(nodes, processes, gpu_count_of(info.node_resources))
                 info.command = tune.command_of(trainjob, devices, master, _commands(info))
         for target in _targets(info, policy):
             target.set_env(*common, *meeting)
-
-    def _set_up(self, info: Info, trainjob: TrainJob, main: Container, variables: list[list[JsonObject]]) -> None:
-        common, meeting = variables
-        trainer = trainjob.spec.trainer
-        if trainer:
-            main.merge_env(env_of(trainer.env))
-        # TorchTune is told on its command line where to meet.
-        main.set_env(*common, *(() if tune.is_tune(trainer) else meeting))
-        main.expose(TRAINER_PORT)
 
     async def build(self, info: Info, trainjob: TrainJob) -> list[Component]:
         """Build an autoscaler where the runtime has metrics for one."""
@@ -90,6 +82,15 @@ class Torch(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugi
         if policy is None or bounds is None or not policy.elastic_policy or not policy.elastic_policy.metrics:
             return []
         return [elastic.build_autoscaler(policy.elastic_policy, trainjob, bounds)]
+
+
+def _set_up(trainjob: TrainJob, main: Container, common: list[JsonObject], meeting: list[JsonObject]) -> None:
+    trainer = trainjob.spec.trainer
+    if trainer:
+        main.merge_env(env_of(trainer.env))
+    # TorchTune is told on its command line where to meet.
+    main.set_env(*common, *(() if tune.is_tune(trainer) else meeting))
+    main.expose(TRAINER_PORT)
 
 
 def _policy(info: Info) -> TorchPolicy | None:
@@ -136,10 +137,3 @@ def _validate_injection(info: Info, policy: TorchPolicy, trainjob: TrainJob) -> 
         for name in target.container_names
         if _find(info, target.job_name, name) is None
     ]
-
-
-def _validate_env(trainjob: TrainJob, *, is_elastic: bool) -> ErrorList:
-    reserved = names.RESERVED_ELASTIC if is_elastic else names.RESERVED
-    env = trainjob.spec.trainer.env if trainjob.spec.trainer else []
-    taken = sorted({entry["name"] for entry in env} & reserved)
-    return [fields.invalid(Path("spec.trainer.env"), taken, "these variables are set by the runtime")] if taken else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.resources import cpu_count_of, gpu_count_of
 
 if TYPE_CHECKING:
@@ -14,9 +15,9 @@ if TYPE_CHECKING:
 
 def wanted_processes_of(policy: TorchPolicy, trainjob: TrainJob) -> int | str:
     """What is asked for: a number or a word, by the TrainJob, else by the runtime, else `auto`."""
-    trainer = trainjob.spec.trainer
-    if trainer and trainer.num_proc_per_node is not None:
-        return trainer.num_proc_per_node
+    wanted = trainer_of(trainjob).num_proc_per_node
+    if wanted is not None:
+        return wanted
     return policy.num_proc_per_node if policy.num_proc_per_node is not None else "auto"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ktrainer.api.trainjob import trainer_of
 from ktrainer.framework.rendezvous import TRAINER_PORT
 from ktrainer.framework.resources import gpu_count_of
 from ktrainer.kube import fields
@@ -69,8 +70,7 @@ def command_of(trainjob: TrainJob, devices: Devices, master: str, runtime_comman
 
 def recipe_of(trainjob: TrainJob, devices: Devices) -> tuple[str, str]:
     """The recipe and its configuration."""
-    trainer = trainjob.spec.trainer
-    args = (trainer.args if trainer else None) or []
+    args = trainer_of(trainjob).args or []
     model = model_of(trainjob.spec.runtime_ref.name)
     if devices.nodes > 1:
         return "full_finetune_distributed", f"{model}_full_multinode"
@@ -103,11 +103,9 @@ def uses_qlora(args: Iterable[str]) -> bool:
 
 def validate_tune(info: Info, trainjob: TrainJob, processes: int | str) -> ErrorList:
     """All that TorchTune cannot do; `processes` is what is asked for, words unresolved."""
-    trainer = trainjob.spec.trainer
+    trainer = trainer_of(trainjob)
     name = trainjob.spec.runtime_ref.name
     model, errors = model_of(name), list[fields.FieldError]()
-    if trainer is None:
-        return errors
     args, nodes = trainer.args or [], trainer.num_nodes or 1
     runtime_path, trainer_path = Path("spec.runtimeRef.name"), Path("spec.trainer")
     if model not in MODELS:
@@ -135,8 +133,7 @@ def _validate_qlora(trainjob: TrainJob, model: str, devices: Devices) -> ErrorLi
         return [fields.invalid(Path("spec.runtimeRef.name"), trainjob.spec.runtime_ref.name, detail)]
     if model not in LLAMA_3_2 or devices.is_single:
         return []
-    path, trainer = Path("spec.trainer"), trainjob.spec.trainer
-    resources = trainer.resources_per_node if trainer else None
+    path, resources = Path("spec.trainer"), trainer_of(trainjob).resources_per_node
     return [
         fields.invalid(path.child("numProcPerNode"), devices.processes, f"QLoRA of {model} runs in one process"),
         fields.invalid(path.child("resourcesPerNode"), resources, f"QLoRA of {model} needs exactly one GPU"),

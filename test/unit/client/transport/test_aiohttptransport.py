@@ -1,6 +1,5 @@
 import asyncio
 import socket
-from collections.abc import AsyncIterator
 
 import psutil
 import pytest
@@ -12,18 +11,6 @@ from ktrainer.client.transport.transport import Request
 from support.clients import transport_to
 from support.scriptedserver import CHUNKED, Action, Pause, Script, ScriptedServer, answer, chunk, head, serving
 from support.virtualtime import VirtualClock, settle
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with serving() as server:
-        yield server
-
-
-@pytest.fixture
-async def transport(server: ScriptedServer, virtual_clock: VirtualClock) -> AsyncIterator[AiohttpTransport]:
-    async with transport_to(server, virtual_clock) as transport:
-        yield transport
 
 
 def get(path: str = "/x", seconds: float | None = 60.0) -> Request:

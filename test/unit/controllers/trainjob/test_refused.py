@@ -31,16 +31,14 @@ def placed(zone: str) -> dict[str, Any]:
     return {"runtimePatches": [{"manager": "acme.io/zones", "trainingRuntimeSpec": spec}]}
 
 
-def refuse_changes(monkeypatch: pytest.MonkeyPatch, cluster: TrainingCluster) -> None:
+def refuse_changes(cluster: TrainingCluster) -> None:
     """Let JobSets refuse what they cannot change."""
-    change = cluster.server._change
 
-    def checked(call: Call, body: dict[str, Any], old: dict[str, Any], manager: str) -> dict[str, Any]:
-        if call.verb == "apply" and call.resource == JOBSETS and immutable(body) != immutable(old):
-            raise IMMUTABLE
-        return change(call, body, old, manager)
+    def refusal(call: Call, body: dict[str, Any], old: dict[str, Any]) -> ApiError | None:
+        is_refused = call.verb == "apply" and call.resource == JOBSETS and immutable(body) != immutable(old)
+        return IMMUTABLE if is_refused else None
 
-    monkeypatch.setattr(cluster.server, "_change", checked)
+    cluster.server.refuse_change = refusal
 
 
 def immutable(jobset: dict[str, Any]) -> list[Any]:
@@ -85,7 +83,7 @@ async def hold_what_ran(cluster: TrainingCluster, **spec: Any) -> None:
 
 @pytest.mark.parametrize("resumes", [False, True], ids=["suspended", "resumed"])
 async def test_a_jobset_that_never_ran_should_be_made_anew_where_it_refuses_to_change(
-    virtual_clock: VirtualClock, monkeypatch: pytest.MonkeyPatch, resumes: bool
+    virtual_clock: VirtualClock, resumes: bool
 ) -> None:
     async with training_cluster(virtual_clock, runtime(template={"ttlSecondsAfterFinished": 5})) as cluster:
         cluster.submit(suspend=True)
@@ -93,7 +91,7 @@ async def test_a_jobset_that_never_ran_should_be_made_anew_where_it_refuses_to_c
         say(cluster, is_held=True)
         await cluster.wait(2)
         before = jobset_of(cluster)["metadata"]["uid"]
-        refuse_changes(monkeypatch, cluster)
+        refuse_changes(cluster)
         cluster.server.take()
         change(cluster, suspend=not resumes, **AFFINITY)
         await cluster.wait(1)
@@ -108,15 +106,13 @@ async def test_a_jobset_that_never_ran_should_be_made_anew_where_it_refuses_to_c
         assert cluster.server.take() == []
 
 
-async def test_a_jobset_that_could_not_be_made_anew_at_once_should_be_later(
-    virtual_clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_jobset_that_could_not_be_made_anew_at_once_should_be_later(virtual_clock: VirtualClock) -> None:
     async with training_cluster(virtual_clock, runtime(template={"ttlSecondsAfterFinished": 5})) as cluster:
         cluster.submit(suspend=True)
         await cluster.wait(0.1)
         say(cluster, is_held=True)
         await cluster.wait(2)
-        refuse_changes(monkeypatch, cluster)
+        refuse_changes(cluster)
         tries = 0
 
         def refuse(call: Call) -> ApiError | None:
@@ -132,9 +128,7 @@ async def test_a_jobset_that_could_not_be_made_anew_at_once_should_be_later(
         assert (cluster.conditions()["ResourcesReady"], "Failed" in cluster.conditions()) == (READY, False)
 
 
-async def test_a_jobset_that_has_changed_meanwhile_should_not_be_deleted(
-    virtual_clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_jobset_that_has_changed_meanwhile_should_not_be_deleted(virtual_clock: VirtualClock) -> None:
     async with training_cluster(virtual_clock) as cluster:
         cluster.submit(suspend=True)
         await cluster.wait(2)
@@ -146,7 +140,7 @@ async def test_a_jobset_that_has_changed_meanwhile_should_not_be_deleted(
                 cluster.server.change(JOBSETS, "demo", {"status": {"restarts": 1}})
             return None
 
-        refuse_changes(monkeypatch, cluster)
+        refuse_changes(cluster)
         cluster.server.refuse = refuse
         cluster.server.take()
         change(cluster, **AFFINITY)
@@ -170,12 +164,12 @@ async def test_a_jobset_that_is_refused_for_another_reason_should_stay(virtual_c
 
 
 async def test_a_jobset_that_ran_should_be_resumed_with_what_it_takes_and_the_rest_be_told(
-    virtual_clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+    virtual_clock: VirtualClock,
 ) -> None:
     async with training_cluster(virtual_clock) as cluster:
         await hold_what_ran(cluster)
         before = jobset_of(cluster)["metadata"]["uid"]
-        refuse_changes(monkeypatch, cluster)
+        refuse_changes(cluster)
         change(cluster, **placed("west"))
         await cluster.wait(1)
         writes = cluster.server.take()
@@ -198,11 +192,11 @@ async def test_a_jobset_that_ran_should_be_resumed_with_what_it_takes_and_the_re
 
 
 async def test_a_change_that_is_taken_back_should_reach_a_jobset_that_took_its_half(
-    virtual_clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+    virtual_clock: VirtualClock,
 ) -> None:
     async with training_cluster(virtual_clock) as cluster:
         await hold_what_ran(cluster)
-        refuse_changes(monkeypatch, cluster)
+        refuse_changes(cluster)
         change(cluster, **placed("west"))
         await cluster.wait(1)
         cluster.server.take()

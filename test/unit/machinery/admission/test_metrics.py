@@ -2,13 +2,12 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from ktrainer.machinery.admission.metrics import CODES, CertificateMetrics, WebhookMetrics
+from ktrainer.machinery.admission.metrics import CODES, WebhookMetrics
 
 
 def test_all_series_should_exist_from_the_start() -> None:
     registry = CollectorRegistry()
     WebhookMetrics(registry).hook("/validate")
-    CertificateMetrics(registry)
     lines = [line for line in generate_latest(registry).decode().splitlines() if "_created" not in line]
     for code in CODES:
         assert f'controller_runtime_webhook_requests_total{{code="{code}",webhook="/validate"}} 0.0' in lines
@@ -17,9 +16,6 @@ def test_all_series_should_exist_from_the_start() -> None:
         'controller_runtime_webhook_latency_seconds_count{webhook="/validate"}',
         'controller_runtime_webhook_latency_seconds_bucket{le="10.0",webhook="/validate"}',
         "controller_runtime_webhook_panics_total",
-        "certwatcher_read_certificate_total",
-        "certwatcher_read_certificate_errors_total",
-        "webhook_cert_not_after_seconds",
     ):
         assert f"{series} 0.0" in lines
 

@@ -213,9 +213,7 @@ async def test_only_clients_of_the_right_name_should_be_heard_where_names_are_gi
 async def test_a_server_that_stops_should_serve_on_and_send_its_callers_away() -> None:
     async with served(JUDGE) as webhook, webhook.connect() as kept:
         assert "connection" not in (await kept.post("/validate", review())).headers
-        was_draining = webhook.server.is_draining
         webhook.server.stop()
-        assert (was_draining, webhook.server.is_draining) == (False, True)
         await asyncio.sleep(9.9)
         async with webhook.connect() as late:
             assert (await late.post("/validate", review())).headers["connection"] == "close"

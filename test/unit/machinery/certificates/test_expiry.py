@@ -6,8 +6,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from ktrainer.machinery.admission.metrics import CertificateMetrics
 from ktrainer.machinery.certificates.expiry import ExpiryWatch
+from ktrainer.machinery.certificates.metrics import CertificateMetrics
 from support.virtualtime import EPOCH, ManualClock
 
 DAY = 86_400

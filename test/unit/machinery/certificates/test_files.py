@@ -9,9 +9,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from ktrainer.machinery.admission.metrics import CertificateMetrics
 from ktrainer.machinery.certificates.expiry import ExpiryWatch
 from ktrainer.machinery.certificates.files import POLL_SECONDS, CertificateFiles, CertificateFolder
+from ktrainer.machinery.certificates.metrics import CertificateMetrics
 from ktrainer.machinery.certificates.pki import Pair, PkiPolicy, create_authority, issue
 from support.replicas import RecordingCertificate
 

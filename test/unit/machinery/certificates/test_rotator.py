@@ -380,7 +380,7 @@ async def test_a_pair_whose_time_has_come_should_be_presented_whatever_became_of
 ) -> None:
     async with Replica(store, virtual_clock) as replica:
         await settle()
-        assert not replica.serving.is_installed
+        assert not replica.serving.certificate
         store.trouble = lambda verb, plural: InternalError(500, "InternalError", "down")
         await asyncio.sleep(SETTLE_SECONDS + 1)
         assert served_is_trusted(replica, store, virtual_clock)

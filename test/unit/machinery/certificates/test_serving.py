@@ -84,9 +84,9 @@ async def test_handshakes_should_fail_until_there_is_a_pair() -> None:
     issuer = Issuer()
     certificate = ServingCertificate()
     async with serving(certificate) as port:
-        assert (certificate.is_installed, await can_talk(port, issuer.authority)) == (False, False)
+        assert not await can_talk(port, issuer.authority)
         certificate.install(*issuer.pair())
-        assert (certificate.is_installed, await can_talk(port, issuer.authority)) == (True, True)
+        assert await can_talk(port, issuer.authority)
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,14 @@ from aiohttp import web
 
 from ktrainer.machinery.admission.hook import AdmissionRequest, AdmissionResponse, Hook, allowed
 from ktrainer.machinery.serving import connections
+from ktrainer.machinery.serving.address import Address
 from ktrainer.machinery.serving.connections import (
     HANDSHAKE_SECONDS,
     HEADER_SECONDS,
     KEEPALIVE_SECONDS,
     NEWCOMER_SECONDS,
 )
-from ktrainer.machinery.serving.httpserver import Address, HttpServer
+from ktrainer.machinery.serving.httpserver import HttpServer
 from support.admissionserver import served
 from support.httpserving import serving
 from support.httpspeer import Peer, head_of

@@ -2,9 +2,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from ktrainer.machinery.serving.address import Address
 from ktrainer.machinery.serving.health import HealthChecks, Unhealthy
 from ktrainer.machinery.serving.healthserver import build_health_server
-from ktrainer.machinery.serving.httpserver import Address
 from support.httpserving import fetch, serving
 
 

@@ -6,35 +6,13 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from ktrainer.machinery.serving.address import Address
 from ktrainer.machinery.serving.connections import DRAIN_SECONDS
-from ktrainer.machinery.serving.httpserver import Address, HttpServer, parse_address
+from ktrainer.machinery.serving.httpserver import HttpServer
 from support.httpserving import build_context, fetch, serving
 from support.virtualtime import VirtualClock
 
 LOCAL = Address("127.0.0.1", 0)
-
-
-@pytest.mark.parametrize(
-    "text, address",
-    [
-        (":8443", Address(None, 8443)),
-        ("127.0.0.1:80", Address("127.0.0.1", 80)),
-        ("localhost:0", Address("localhost", 0)),
-        ("[::1]:443", Address("::1", 443)),
-        ("[::]:443", Address("::", 443)),
-        ("0", None),
-    ],
-)
-def test_addresses_should_be_read(text: str, address: Address | None) -> None:
-    assert parse_address(text) == address
-    if address is not None:
-        assert str(address) == text
-
-
-@pytest.mark.parametrize("text", ["", "8443", ":", ":http", ":-1", ":65536", "::1", "::1:80", ":8 0", ":²"])
-def test_what_is_no_address_should_be_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="not an address"):
-        parse_address(text)
 
 
 async def echo(request: web.BaseRequest) -> web.Response:

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Metric
 from structlog.testing import capture_logs
 
 from ktrainer.kube.identity import Resource
-from ktrainer.machinery.serving.httpserver import Address
+from ktrainer.machinery.serving.address import Address
 from ktrainer.machinery.serving.metricsserver import build_metrics_server
 from ktrainer.machinery.serving.scrapeauth import ScrapeAuthorizer
 from support.httpserving import build_context, fetch, serving

@@ -54,14 +54,12 @@ def test_jobs_should_be_reported_in_order_with_their_zeros() -> None:
     )
     assert status.restarts == 2
     assert status.replicas == {"node": 1, "aux": 1}
-    assert status.is_active
 
 
 def test_a_jobset_without_a_status_should_have_nothing_to_report() -> None:
     made = jobset()
     del made["status"]
     assert status_of(made) == WorkloadStatus(replicas={"node": 1, "aux": 1})
-    assert not status_of(made).is_active
 
 
 def test_a_jobset_that_is_not_there_yet_should_be_no_error() -> None:

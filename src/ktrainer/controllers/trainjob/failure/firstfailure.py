@@ -8,6 +8,7 @@ Running, about to be deleted, or both.
 from __future__ import annotations
 
 import re
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,16 +18,16 @@ from ktrainer.api.labels import JOBSET_NAME, REPLICATED_JOB_NAME
 from ktrainer.api.resources import PODS
 from ktrainer.api.trainjobstatus import FirstFailure
 from ktrainer.client.selectors import Selectors
-from ktrainer.controllers.podfailure import RECOVERED_SECONDS, SKEW_SECONDS, failures_of
-from ktrainer.controllers.podstatus import Pod, disruption_of, moment_of
+from ktrainer.controllers.paging import Page, pages_of
+from ktrainer.controllers.trainjob.failure.podfailure import RECOVERED_SECONDS, SKEW_SECONDS, failures_of
+from ktrainer.controllers.trainjob.failure.podstatus import Pod, disruption_of, moment_of
 from ktrainer.kube.access import Access
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from ktrainer.controllers.podfailure import Failure
+    from ktrainer.controllers.trainjob.failure.podfailure import Failure
     from ktrainer.kube.identity import ObjectKey
-    from ktrainer.kube.jsonvalue import JsonObject
     from ktrainer.machinery.cache.source import ListerWatcher
 
 ACCESS: Final = (Access(PODS, ("list",)),)
@@ -34,8 +35,6 @@ ACCESS: Final = (Access(PODS, ("list",)),)
 RESTART_ATTEMPT: Final = "jobset.sigs.k8s.io/restart-attempt"
 """On pods, set by JobSet: how often the JobSet had been restarted when the pod was made."""
 
-PAGE_SIZE: Final = 200
-"""Pods of a page: so few are decoded in a few milliseconds."""
 PAGES: Final = 100
 """How many pages are looked at, so that no job is too large to be looked at."""
 
@@ -45,27 +44,8 @@ _MESSAGE_LIMIT: Final = 2048
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
-class _ListMeta(msgspec.Struct, frozen=True):
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class _PodList(msgspec.Struct):
-    metadata: _ListMeta = _ListMeta()
-    items: list[Raw] = []
-
-
-def first_failure_of(pods: Iterable[JsonObject]) -> FirstFailure | None:
-    """What failed first in the latest attempt in which something failed by itself; none where nothing did.
-
-    What does not look like a pod is passed over.
-    """
-    search = _Search()
-    for value in pods:
-        try:
-            search.look_at(msgspec.convert(value, Pod))
-        except msgspec.ValidationError:
-            continue
-    return search.result()
+# A pod that cannot be read must not hide the others of its page.
+_RAW_PAGES: Final = msgspec.json.Decoder(Page[Raw])
 
 
 async def fetch_first_failure(
@@ -77,29 +57,28 @@ async def fetch_first_failure(
     """
     selectors = Selectors(labels=f"{JOBSET_NAME}={trainjob.name}")
     created = moment_of(created_at)
-    search, token = _Search(), ""
-    for _ in range(PAGES):
-        page = msgspec.json.decode(
-            await client.list_page(
-                PODS, namespace=trainjob.namespace, selectors=selectors, limit=PAGE_SIZE, continue_token=token
-            ),
-            type=_PodList,
-        )
-        for raw in page.items:
-            try:
-                pod = msgspec.json.decode(raw, type=Pod)
-            except msgspec.ValidationError:
-                continue
-            born = moment_of(pod.metadata.creation_timestamp)
-            if created is None or born is None or born.seconds >= created.seconds:
-                search.look_at(pod)
-        token = page.metadata.continue_
-        if not token:
-            break
+    search, count = Search(), 0
+    async with aclosing(pages_of(client, PODS, _RAW_PAGES, namespace=trainjob.namespace, selectors=selectors)) as pages:
+        async for page in pages:
+            for pod in _pods_in(page):
+                born = moment_of(pod.metadata.creation_timestamp)
+                if created is None or born is None or born.seconds >= created.seconds:
+                    search.look_at(pod)
+            count += 1
+            if count == PAGES:
+                break
     return search.result()
 
 
-class _Search:
+def _pods_in(page: Iterable[Raw]) -> Iterator[Pod]:
+    for raw in page:
+        try:
+            yield msgspec.json.decode(raw, type=Pod)
+        except msgspec.ValidationError:
+            continue
+
+
+class Search:
     """Keeps what can still turn out to be the first, and no pod of which nothing failed."""
 
     def __init__(self) -> None:
@@ -108,11 +87,13 @@ class _Search:
         """When the last failure was: the present, as far as the failures are concerned."""
 
     def look_at(self, pod: Pod) -> None:
+        """Take a pod into account."""
         for failure in failures_of(pod):
             self._found.append(failure)
             self._last_seconds = max(self._last_seconds, failure.at.seconds)
 
     def result(self) -> FirstFailure | None:
+        """What failed first in the latest attempt in which something failed by itself; none where nothing did."""
         first = min(filter(self._counts, self._found), key=_order_of, default=None)
         return None if first is None else _report_of(first)
 

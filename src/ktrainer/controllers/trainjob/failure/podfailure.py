@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ktrainer.controllers.podstatus import State, deletion_of, disruption_of, has_ended, moment_of
+from ktrainer.controllers.trainjob.failure.podstatus import State, deletion_of, disruption_of, has_ended, moment_of
 from ktrainer.kube.conditions import TRUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ktrainer.controllers.podstatus import Container, Moment, Pod, Running, Terminated
+    from ktrainer.controllers.trainjob.failure.podstatus import Container, Moment, Pod, Running, Terminated
 
 RECOVERED_SECONDS: Final = 600.0
 """Whoever has run this long since a crash has recovered from it; the kubelet forgets crashes after as long."""

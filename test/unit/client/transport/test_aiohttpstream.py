@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,20 +14,8 @@ from ktrainer.client.errors import (
 from ktrainer.client.transport.aiohttptransport import LOOK_SECONDS, OPEN_SECONDS, AiohttpTransport
 from ktrainer.client.transport.transport import Request
 from support.clients import authority, server_tls, transport_to
-from support.scriptedserver import CHUNKED, Action, Pause, Script, ScriptedServer, answer, chunk, head, serving
+from support.scriptedserver import CHUNKED, Action, Pause, Script, ScriptedServer, answer, chunk, head
 from support.virtualtime import VirtualClock, settle
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with serving() as server:
-        yield server
-
-
-@pytest.fixture
-async def transport(server: ScriptedServer, virtual_clock: VirtualClock) -> AsyncIterator[AiohttpTransport]:
-    async with transport_to(server, virtual_clock) as transport:
-        yield transport
 
 
 class Reading:

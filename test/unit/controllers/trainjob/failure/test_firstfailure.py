@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ktrainer.api.resources import PODS as PODS_RESOURCE
 from ktrainer.api.trainjobstatus import FirstFailure
-from ktrainer.controllers.firstfailure import PAGE_SIZE, PAGES, fetch_first_failure, first_failure_of
+from ktrainer.controllers.paging import PAGE_SIZE
+from ktrainer.controllers.trainjob.failure.firstfailure import PAGES, Search, fetch_first_failure
+from ktrainer.controllers.trainjob.failure.podstatus import Pod
 from ktrainer.kube.identity import ObjectKey
 from support.cases import cases
 from support.jsonvalues import VALUES
@@ -17,7 +21,16 @@ from support.modelserver import ModelServer
 from support.podrecords import J, at, container, disrupted, ended, pod
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+
+def first_failure_of(pods: Iterable[Any]) -> FirstFailure | None:
+    """What failed first; what does not look like a pod is passed over, as it is in a list."""
+    search = Search()
+    for value in pods:
+        with contextlib.suppress(msgspec.ValidationError):
+            search.look_at(msgspec.convert(value, Pod))
+    return search.result()
 
 
 def found(*pods: J) -> FirstFailure:
