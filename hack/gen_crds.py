@@ -14,6 +14,7 @@ import yaml
 
 from crds.definitions import Definitions
 from crds.models import ModelSchemas
+from generated import is_check
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, TRAINJOBS
 from ktrainer.api.trainingruntime import ClusterTrainingRuntime, TrainingRuntime
 from ktrainer.api.trainjob import TrainJob
@@ -56,7 +57,7 @@ SUBRESOURCES = {
 def main(arguments: list[str]) -> int:
     """Write or check the files; the exit code is 1 when the check fails."""
     wanted = {f"{crd['metadata']['name']}.yaml": render(crd) for crd in build_crds()}
-    if arguments == ["--check"]:
+    if is_check(arguments, "Writes config/crd anew."):
         found = {path.name: path.read_text() for path in FOLDER.glob("*.yaml") if path.name != KEPT}
         if found == wanted:
             return 0

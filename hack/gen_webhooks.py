@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from generated import is_check
 from ktrainer.api.configuration import CertManagement
 from ktrainer.webhook.registration import build_configurations
 
@@ -24,7 +25,7 @@ NAMESPACE = "kubeflow-system"
 def main(arguments: list[str]) -> int:
     """Write or check the files; the exit code is 1 when the check fails."""
     wanted = build_files()
-    if arguments == ["--check"]:
+    if is_check(arguments, "Writes config/webhook anew."):
         found = {path.name: path.read_text() for path in FOLDER.glob("*.yaml")}
         if found == wanted:
             return 0
