@@ -14,6 +14,7 @@ from importlib import metadata
 from typing import Any, Final
 
 import ktrainer
+from generated import is_check
 from lock import ROOT, pins_of
 
 # Each can be shipped beside Apache-2.0 as long as its text is, which every wheel brings along.
@@ -34,7 +35,7 @@ class Package:
 def main(arguments: list[str]) -> int:
     """Print the document, or check the licences; the exit code is 1 when the check fails."""
     packages = packages_of((ROOT / "requirements" / "manager.txt").read_text())
-    if arguments != ["--check"]:
+    if not is_check(arguments, "Prints the packages of the manager's image, with their licences."):
         print(json.dumps(build_document(packages), indent=2))
         return 0
     problems = findings(packages)

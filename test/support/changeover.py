@@ -57,7 +57,7 @@ class Changeover:
         self._deployment.start({"RuntimeInUseProtection": False})
         with closing(Api(self._folder.kubeconfig("admin"))) as api:
             assert wait_for(lambda: not _finalizers_in(api), 60), _finalizers_in(api)
-            self._kubectl("-n", NAMESPACE, "delete", "deployment", NAME)
+            self._kubectl("-n", NAMESPACE, "delete", "deployment,networkpolicy,poddisruptionbudget", NAME)
             # Without the seconds in which it would go on answering: there is nobody who asks.
             self._components.kill(_KTRAINER)
             authority = self._folder.file("pki", "ca.crt").read_bytes()

@@ -82,8 +82,11 @@ def test_rights_of_people_should_join_those_of_their_namespace(
     roles: list[Object], name: str, aggregated: set[str]
 ) -> None:
     labels = find(roles, "ClusterRole", name)["metadata"].get("labels", {})
-    prefix = "rbac.authorization.k8s.io/aggregate-to-"
-    assert {key.removeprefix(prefix) for key, value in labels.items() if value == "true"} == aggregated
+    given = {key for key, value in labels.items() if value == "true"}
+    # Those of Kubernetes, and those of the Kubeflow platform.
+    assert given == {f"rbac.authorization.k8s.io/aggregate-to-{each}" for each in aggregated} | {
+        f"rbac.authorization.kubeflow.org/aggregate-to-kubeflow-{each}" for each in aggregated
+    }
 
 
 def test_people_who_view_should_change_nothing_and_editors_no_runtime_of_the_cluster(roles: list[Object]) -> None:

@@ -94,7 +94,7 @@ def test_its_pods_should_be_like_those_of_the_manager(installed: list[Object]) -
             del each["labelSelector"]
     assert webhook == manager
     budgets = [find(installed, "PodDisruptionBudget", name)["spec"] for name in (NAME, APART)]
-    assert budgets[0]["minAvailable"] == budgets[1]["minAvailable"] == 1
+    assert budgets[0]["maxUnavailable"] == budgets[1]["maxUnavailable"] == 1
 
 
 def test_what_is_added_should_be_in_the_managers_namespace() -> None:

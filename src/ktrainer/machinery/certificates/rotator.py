@@ -147,9 +147,10 @@ class CertificateRotator:
         if self._waiting is not None:
             # The API server may be unreachable, or the Secret damaged, just when its time has come.
             self._serve(self._waiting, self._server_time.now())
+        # A Secret that cannot be read is the very reason why a certificate is not renewed.
+        self._parts.expiry.check(self._server_time.now())
         stored = await self._read()
         now = self._server_time.now()
-        self._parts.expiry.check(now)
         decision = decide_rotation(stored.material, self._parts.policy, now)
         material = stored.material if decision.action is Action.KEEP else await self._renew(stored, decision, now)
         if not is_usable(material, self._parts.policy, now):

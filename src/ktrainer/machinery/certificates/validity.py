@@ -31,7 +31,8 @@ _UNREADABLE = (
 )
 """What reading foreign bytes as a certificate may raise."""
 
-_BLOCK = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+_BLOCK = re.compile(rb"-----BEGIN (?:X509 )?CERTIFICATE-----.*?-----END (?:X509 )?CERTIFICATE-----", re.DOTALL)
+"""A certificate under either of the labels that those take who load it to serve it."""
 
 
 class _Flaw(ValueError):

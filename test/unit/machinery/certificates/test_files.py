@@ -159,6 +159,13 @@ async def test_a_chain_should_be_served_whole(watched: Watched) -> None:
     assert watched.serving.certificate == chain.certificate
 
 
+async def test_a_certificate_under_its_older_label_should_be_served(watched: Watched) -> None:
+    pair = Pair(PAIRS[0].certificate.replace(b" CERTIFICATE-----", b" X509 CERTIFICATE-----"), PAIRS[0].key)
+    watched.start(pair)
+    await asyncio.sleep(2 * POLL_SECONDS)
+    assert (watched.serving.certificate, watched.count("errors_")) == (pair.certificate, 0)
+
+
 async def test_a_certificate_that_nobody_renews_should_be_warned_about(watched: Watched) -> None:
     ends_soon = issue(AUTHORITY, PkiPolicy("ca", POLICY.names, look_ahead=timedelta(0)), NOW - timedelta(days=336))
     watched.start(ends_soon)

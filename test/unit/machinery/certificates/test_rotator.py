@@ -218,6 +218,30 @@ async def test_a_former_authority_should_come_back_with_the_new_one(
         assert bundle == certificates_of(stored_authority(store) + former)
 
 
+async def test_an_authority_should_be_revoked_by_the_documented_steps(
+    store: ObjectStore, virtual_clock: VirtualClock
+) -> None:
+    async with Replica(store, virtual_clock) as replica:
+        await replica.rotator.wait_ready()
+        leaked = certificates_of(stored_authority(store))
+        deleted(store)
+        await asyncio.sleep(CHECK_SECONDS)
+        assert set(certificates_of(current_bundle(store))) > set(leaked)
+        with_data(lambda data: {key: value for key, value in data.items() if key != "ca-prev.crt"})(store)
+        await asyncio.sleep(CHECK_SECONDS)
+    async with Replica(store, virtual_clock) as restarted:
+        await restarted.rotator.wait_ready()
+        install_configurations(store, stored_authority(store))
+        await asyncio.sleep(CHECK_SECONDS)
+        assert certificates_of(current_bundle(store)) == certificates_of(stored_authority(store))
+        with_data(lambda data: {**data, "tls.crt": ""})(store)
+        await asyncio.sleep(CHECK_SECONDS + SETTLE_SECONDS)
+        (authority,) = certificates_of(current_bundle(store))
+        assert [authority] != leaked, "nor does a later renewal bring it back"
+        assert secret_of(store)["data"]["ca-prev.crt"] == ""
+        assert served_is_trusted(restarted, store, virtual_clock)
+
+
 async def test_what_is_served_should_stay_trusted_while_another_replica_starts_all_over(
     store: ObjectStore, virtual_clock: VirtualClock
 ) -> None:
@@ -559,12 +583,13 @@ async def test_keys_should_never_be_logged(store: ObjectStore, virtual_clock: Vi
     assert key not in str(logs)
 
 
+@pytest.mark.parametrize("refused", ["update", "get"])
 async def test_a_certificate_that_cannot_be_renewed_should_be_warned_about(
-    store: ObjectStore, virtual_clock: VirtualClock
+    store: ObjectStore, virtual_clock: VirtualClock, refused: str
 ) -> None:
     async with Replica(store, virtual_clock) as first:
         await first.rotator.wait_ready()
-        store.trouble = lambda verb, plural: Forbidden(403, "Forbidden", "no") if verb == "update" else None
+        store.trouble = lambda verb, plural: Forbidden(403, "Forbidden", "no") if verb == refused else None
         (certificate,) = certificates_of(first.serving.certificate)
         first.rotator.wake()
         await settle()
