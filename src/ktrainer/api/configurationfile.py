@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,12 +14,11 @@ from ktrainer.kube import fields
 from ktrainer.kube.fields import Path
 
 if TYPE_CHECKING:
-    from ktrainer.api.configuration import Health, LeaderElection, Metrics, Plugins
+    from ktrainer.api.configuration import LeaderElection, Metrics, Plugins
     from ktrainer.kube.fields import ErrorList
 
 # Two tries to renew a lease may be this much further apart than the period says, lest all managers try at once.
 _JITTER: Final = 1.2
-_ENDPOINT: Final = re.compile(r"/?[A-Za-z0-9._~-]+")
 
 
 def parse_configuration(text: str) -> Configuration | ErrorList:
@@ -48,7 +46,6 @@ def _validate(configuration: Configuration) -> ErrorList:
     return [
         *_validate_election(Path("leaderElection"), configuration.leader_election),
         *_validate_metrics(Path("metrics"), configuration.metrics),
-        *_validate_health(Path("health"), configuration.health),
         *validate_gates(Path("featureGates"), configuration.feature_gates),
         *_validate_plugins(Path("plugins"), configuration.plugins),
     ]
@@ -76,17 +73,6 @@ def _validate_metrics(path: Path, metrics: Metrics) -> ErrorList:
     if not metrics.auth.enabled or metrics.secure_serving:
         return []
     return [fields.invalid(path.child("auth", "enabled"), "true", "needs secureServing, lest tokens go in plain text")]
-
-
-def _validate_health(path: Path, health: Health) -> ErrorList:
-    errors: ErrorList = []
-    for field in ("readinessEndpointName", "livenessEndpointName"):
-        name = health.readiness_endpoint_name if field.startswith("readiness") else health.liveness_endpoint_name
-        if not _ENDPOINT.fullmatch(name):
-            errors.append(fields.invalid(path.child(field), name, "must be one part of a path, such as readyz"))
-    if not errors and health.readiness_endpoint_name.strip("/") == health.liveness_endpoint_name.strip("/"):
-        errors.append(fields.duplicate(path.child("livenessEndpointName"), health.liveness_endpoint_name))
-    return errors
 
 
 def _validate_plugins(path: Path, plugins: Plugins) -> ErrorList:

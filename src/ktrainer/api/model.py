@@ -50,8 +50,9 @@ class Model(BaseModel):
 
 
 T = TypeVar("T")
-# A step into a map is shown as [...], and left out.
-_STEPS = re.compile(r"\.(\w+)|\[(\d+)\]")
+_STEPS = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+_EXPECTED = re.compile(r"Expected `(\w+)")
+_NAMES = {"str": "string", "int": "integer", "bool": "boolean"}
 
 
 def _converter(type_: type[T]) -> PlainValidator:
@@ -61,17 +62,25 @@ def _converter(type_: type[T]) -> PlainValidator:
         try:
             return msgspec.convert(value, type_)
         except msgspec.ValidationError as error:
-            raise _located(error) from None
+            raise _located(error, value) from None
 
     return PlainValidator(convert)
 
 
-def _located(error: msgspec.ValidationError) -> ValidationError:
-    """The same error, with the path out of its text where pydantic has it."""
+def _located(error: msgspec.ValidationError, value: Any) -> ValidationError:
+    """The same error, with the path out of its text where pydantic has it, and the value that it is about."""
     reason, _, path = str(error).partition(" - at `$")
-    steps = tuple(int(index) if index else name for name, index in _STEPS.findall(path))
-    problem = PydanticCustomError("struct", "{reason}", {"reason": reason.lower()})
-    return ValidationError.from_exception_data("", [InitErrorDetails(type=problem, loc=steps, input=None)])
+    if expected := _EXPECTED.match(reason):
+        reason = f"must be of type {_NAMES.get(expected[1], expected[1])}"
+    steps: list[int | str] = []
+    for name, index in _STEPS.findall(path):
+        if index == "...":
+            # Which key of a map is not said; all maps of these types are of strings.
+            name = next(key for key, item in value.items() if not isinstance(item, str))
+        steps.append(int(index) if index.isdigit() else name)
+        value = value[steps[-1]]
+    problem = PydanticCustomError("struct", "{reason}", {"reason": reason})
+    return ValidationError.from_exception_data("", [InitErrorDetails(type=problem, loc=tuple(steps), input=value)])
 
 
 ObjectMeta = Annotated[

@@ -22,6 +22,7 @@ from ktrainer.app.certificates import add_serving_certificate
 from ktrainer.app.clusterview import ClusterView
 from ktrainer.app.controllers import add_controllers
 from ktrainer.app.keys import make_curve_keys, make_ssh_keys
+from ktrainer.app.probes import decide_endpoints
 from ktrainer.app.process import keep_settled
 from ktrainer.app.progress import add_progress_server
 from ktrainer.app.protection import add_protection
@@ -132,6 +133,7 @@ def build_settings(plan: ProcessPlan) -> OperatorSettings:
     configuration, is_webhook = plan.configuration, plan.role is Role.WEBHOOK
     election, health, limits = configuration.leader_election, configuration.health, configuration.client_connection
     is_elected = election.leader_elect and not is_webhook
+    endpoints = decide_endpoints(health)
     return OperatorSettings(
         "ktrainer-webhook" if is_webhook else "ktrainer-manager",
         namespace=plan.namespace,
@@ -139,8 +141,8 @@ def build_settings(plan: ProcessPlan) -> OperatorSettings:
         lease_namespace=election.resource_namespace,
         lease_times=_times_of(election) if is_elected else LeaseTimes(),
         health_address=health.health_probe_bind_address,
-        liveness_endpoint=health.liveness_endpoint_name.removeprefix("/"),
-        readiness_endpoint=health.readiness_endpoint_name.removeprefix("/"),
+        liveness_endpoint=endpoints.liveness,
+        readiness_endpoint=endpoints.readiness,
         qps=limits.qps,
         burst=limits.burst,
     )

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PLACEHOLDER_UID: Final = "00000000-0000-0000-0000-000000000000"
 
 _TRAINJOB: Final = "TrainJob"
+_GENERATED: Final = "xxxxx"
+"""What stands for the letters that an API server adds to `generateName`."""
 
 
 @dataclass(slots=True)
@@ -145,6 +147,8 @@ def _read_trainjob(value: JsonObject, report: Report, namespace: str) -> TrainJo
     """The TrainJob as if it had just been created; none where it does not decode."""
     metadata = value.get("metadata")
     if isinstance(metadata, dict):
+        if not metadata.get("name") and isinstance(prefix := metadata.get("generateName"), str):
+            metadata["name"] = prefix + _GENERATED
         metadata["namespace"] = metadata.get("namespace") or namespace
         metadata["uid"] = metadata.get("uid") or PLACEHOLDER_UID
     job = decode(TrainJob, value)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ktrainer.api.gates import Gate, open_gates
-from ktrainer.framework.registry import build_framework
+from ktrainer.framework.registry import Selection, build_framework
 from ktrainer.plugins.registry import REGISTRY
 from ktrainer.runtime.registry import Materials, Runtimes, build_runtimes
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from ktrainer.framework.dependencies import Dependencies
     from ktrainer.framework.observer import Observer
-    from ktrainer.framework.registry import Selection
 
 
 def build_training(
@@ -28,11 +28,8 @@ def build_training(
     Raises RegistryError where the plugins cannot be put together.
     """
     opened = open_gates() if gates is None else gates
-    registry = {
-        name: factory
-        for name, factory in REGISTRY.items()
-        if name != "trainjobstatus" or Gate.TRAINJOB_STATUS in opened
-    }
+    gated = () if Gate.TRAINJOB_STATUS in opened else ("trainjobstatus",)
+    wanted = replace(selection or Selection(), gated=gated)
     return build_runtimes(
-        Materials(dependencies.reader, lambda: build_framework(registry, dependencies, selection, observer))
+        Materials(dependencies.reader, lambda: build_framework(REGISTRY, dependencies, wanted, observer))
     )

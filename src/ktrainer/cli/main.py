@@ -8,13 +8,16 @@ from __future__ import annotations
 import argparse
 import gc
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ktrainer import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
+
+INTERRUPTED: Final = 130
+"""What shells make of a program that Ctrl-C ended."""
 
 _FILES_HELP = "a file of YAML or JSON documents (TrainJobs, runtimes, and objects that they need), or - for the input"
 
@@ -121,7 +124,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.command == "version":
         print(f"ktrainer {__version__}")
         return 0
-    code: int = load(arguments.command).run(arguments)
+    try:
+        code: int = load(arguments.command).run(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
     return code
 
 

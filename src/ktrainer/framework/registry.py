@@ -33,6 +33,8 @@ class Selection:
     """The plugins that run first, in this order; the others follow in theirs."""
     external: Sequence[str] = ()
     """Plugins of other packages that are switched on."""
+    gated: Sequence[str] = ()
+    """Plugins that a closed gate keeps out; they may be named all the same."""
 
 
 def build_framework(
@@ -50,11 +52,12 @@ def build_framework(
     factories = dict(registry)
     for name, factory in load_external(selection.external).items():
         if name in factories:
-            raise RegistryError(f"there are two plugins named {name}")
+            raise RegistryError(f"plugins.external: there are two plugins named {name}")
         factories[name] = factory
     _check_names("disabled", selection.disabled, factories)
     _check_names("order", selection.order, factories)
-    names = [name for name in _ordered(factories, selection.order) if name not in selection.disabled]
+    left_out = {*selection.disabled, *selection.gated}
+    names = [name for name in _ordered(factories, selection.order) if name not in left_out]
     return Framework({name: _construct(name, factories[name], dependencies) for name in names}, observer)
 
 
@@ -71,7 +74,9 @@ def load_external(names: Iterable[str]) -> dict[str, Factory]:
     for name in wanted:
         if name not in found:
             known = ", ".join(sorted(found)) or "none"
-            raise RegistryError(f"no installed package has a plugin {name} ({ENTRY_POINTS}); there are: {known}")
+            raise RegistryError(
+                f"plugins.external: no installed package has a plugin {name} ({ENTRY_POINTS}); there are: {known}"
+            )
         try:
             factories[name] = found[name].load()
         except Exception as error:  # the boundary to code that is not ours

@@ -151,14 +151,6 @@ def test_a_rate_of_zero_should_be_that_of_the_originals_client() -> None:
             "metrics: {secureServing: false, auth: {enabled: true}}",
             ['metrics.auth.enabled: Invalid value: "true": needs secureServing, lest tokens go in plain text'],
         ),
-        (
-            "health: {readinessEndpointName: a/b}",
-            ['health.readinessEndpointName: Invalid value: "a/b": must be one part of a path, such as readyz'],
-        ),
-        (
-            "health: {readinessEndpointName: /healthz}",
-            ['health.livenessEndpointName: Duplicate value: "healthz"'],
-        ),
         ("statusServer: {port: '1'}", ['statusServer.port: Invalid value: "1": must be of type integer']),
         (
             "clientConnection: {qps: -1}",

@@ -68,7 +68,7 @@ def test_everything_that_is_wrong_should_be_told_at_once_in_the_words_of_kuberne
     }
     assert findings(wrong) == [
         'kind: Unsupported value: "Job": supported values: "TrainJob"',
-        "metadata.labels: Invalid value: null: expected `str`, got `int`",
+        "metadata.labels.a: Invalid value: 1: must be of type string",
         "spec.initializer.model.storageUri: Invalid value: 1: must be of type string",
         f'spec.managedBy: Invalid value: "me": must be {TRAINJOB_CONTROLLER} or {MULTIKUEUE}',
         'spec.runtimePatches[0].manager: Invalid value: "": must have at least 1 character',
@@ -98,11 +98,11 @@ def test_everything_that_is_wrong_should_be_told_at_once_in_the_words_of_kuberne
         ({"metadata": {"name": "a"}, "spec": None}, "spec: Invalid value: null: must be of type object"),
         (
             {"metadata": {"name": "a", "ownerReferences": [{"name": 1}]}, "spec": {"runtimeRef": {"name": "a"}}},
-            "metadata.ownerReferences[0].name: Invalid value: null: expected `str`, got `int`",
+            "metadata.ownerReferences[0].name: Invalid value: 1: must be of type string",
         ),
         (
             {"metadata": 5, "spec": {"runtimeRef": {"name": "a"}}},
-            "metadata: Invalid value: null: expected `object`, got `int`",
+            "metadata: Invalid value: 5: must be of type object",
         ),
     ],
 )

@@ -36,6 +36,14 @@ def test_a_trainjob_without_namespace_and_uid_should_get_placeholders() -> None:
     assert value == before
 
 
+def test_a_name_that_the_api_server_would_generate_should_be_stood_in_for() -> None:
+    value = trainjob_json()
+    value["metadata"] = {"generateName": "demo-"}
+    rendering = work(render, TORCH, value)
+    assert not rendering.has_errors
+    assert rendering.objects[1]["metadata"]["name"] == "demo-xxxxx"
+
+
 def test_what_became_of_a_trainjob_elsewhere_should_not_matter() -> None:
     value = {**trainjob_json(), "status": {"runtimeDigest": "sha256:other", "conditions": "broken"}}
     rendering = work(render, TORCH, value)

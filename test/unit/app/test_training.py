@@ -26,6 +26,14 @@ def test_progress_should_be_reported_only_where_the_gate_is_open() -> None:
     assert names == ["demo-runtime-snapshot", "demo-tls-config", "demo"]
 
 
+def test_a_plugin_that_a_gate_keeps_out_may_be_named_all_the_same() -> None:
+    selection = Selection(disabled=["trainjobstatus"], order=["trainjobstatus", *REGISTRY][:3])
+    names = build_training(dependencies(), selection).of(trainjob().spec.runtime_ref).framework.names
+    assert "trainjobstatus" not in names
+    opened = build_training(dependencies(), Selection(order=["trainjobstatus"]), {Gate.TRAINJOB_STATUS})
+    assert opened.of(trainjob().spec.runtime_ref).framework.names[0] == "trainjobstatus"
+
+
 def test_the_selection_should_reach_the_framework() -> None:
     made = build_training(dependencies(), Selection(disabled=["volcano"], order=["jax"]))
     names = made.of(trainjob().spec.runtime_ref).framework.names

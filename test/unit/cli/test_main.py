@@ -1,3 +1,4 @@
+import io
 import subprocess
 import sys
 
@@ -24,6 +25,21 @@ def test_a_missing_command_should_be_a_usage_error(capsys: pytest.CaptureFixture
         main([])
     assert stopped.value.code == 2
     assert "COMMAND" in capsys.readouterr().err
+
+
+class Interrupted(io.StringIO):
+    """An input at which somebody gives up."""
+
+    def read(self, size: int | None = -1, /) -> str:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_should_end_a_command_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", Interrupted())
+    assert main(["validate", "--offline", "-f", "-"]) == 130
+    assert capsys.readouterr().err == ""
 
 
 def test_the_module_should_be_the_same_program() -> None:

@@ -79,13 +79,15 @@ def test_a_plugin_of_another_package_should_be_switched_on_by_name() -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_a_plugin_of_another_package_should_not_take_a_name_that_is_taken() -> None:
-    with pytest.raises(RegistryError, match="two plugins named torch"):
+    with pytest.raises(RegistryError, match=r"plugins\.external: there are two plugins named torch"):
         built(external=["torch"])
 
 
 @pytest.mark.usefixtures("installed")
 def test_a_plugin_that_is_not_installed_or_cannot_be_imported_should_be_named() -> None:
-    with pytest.raises(RegistryError, match=r"no installed package has a plugin nope .*: broken, extra, torch"):
+    with pytest.raises(
+        RegistryError, match=r"plugins\.external: no installed package has a plugin nope .*: broken, extra, torch"
+    ):
         built(external=["nope"])
     with pytest.raises(RegistryError, match="plugin broken cannot be imported: No module named"):
         built(external=["broken"])
