@@ -93,11 +93,12 @@ class Cache:
     async def wait_synced(self, timeout_seconds: float = SYNC_SECONDS) -> None:
         """Wait until all informers are complete; raises SyncTimeout when one of them takes too long.
 
-        A kind that the server does not know is waited for without limit: its time begins when that was last said of it.
+        A server that cannot be reached is waited for without limit, and so is a kind that it does not know: the time
+        begins when either was last met. A restart would bring neither.
         """
         began_at = self._clock.monotonic()
         while waiting := [informer for informer in self._informers.values() if not informer.has_synced]:
-            latest_at = min(max(began_at, informer.absent_at or began_at) for informer in waiting) + timeout_seconds
+            latest_at = min(max(began_at, self._excused_at(informer)) for informer in waiting) + timeout_seconds
             remaining = latest_at - self._clock.monotonic()
             if remaining <= 0:
                 troubles = "; ".join(f"{name}: {trouble}" for name, trouble in self.unsynced().items())
@@ -123,6 +124,12 @@ class Cache:
                 return ""
             oldest = version if order is Order.OLDER else oldest
         return oldest
+
+    def _excused_at(self, informer: Informer[Any]) -> float:
+        """When there last was a reason why the informer could not become complete that is not its own."""
+        if informer.is_unreachable:
+            return self._clock.monotonic()
+        return max(informer.absent_at or 0.0, informer.unreachable_at or 0.0)
 
     def _build(self, view: View[T]) -> Informer[T]:
         return Informer(

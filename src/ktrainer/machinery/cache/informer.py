@@ -121,6 +121,16 @@ class Informer(Generic[T]):
         return self._vitals.absent_at
 
     @property
+    def is_unreachable(self) -> bool:
+        """Whether the server cannot be reached, as far as we know."""
+        return self._vitals.is_unreachable
+
+    @property
+    def unreachable_at(self) -> float | None:
+        """When the server last could not be reached, in monotonic seconds."""
+        return self._vitals.unreachable_at
+
+    @property
     def store_objects(self) -> int:
         """How many objects are in the store."""
         return len(self.store)

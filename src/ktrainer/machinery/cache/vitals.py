@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from ktrainer.client.errors import TransportError
 from ktrainer.kube.errors import ApiError, Expired, Forbidden, NotFound, Unauthorized
 from ktrainer.machinery.cache.record import Refusal
 
@@ -45,24 +46,35 @@ class Vitals:
         """When the server last said something, in monotonic seconds; at first, when we began."""
         self.absent_at: float | None = None
         """When the server last said that it does not know the kind, in monotonic seconds."""
+        self.unreachable_at: float | None = None
+        """When the server last could not be reached, in monotonic seconds."""
 
     @property
     def is_absent(self) -> bool:
         """Whether the server does not know the kind, as far as we know."""
         return self._record.refusal is Refusal.NOT_FOUND
 
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether the server cannot be reached, as far as we know."""
+        return self._record.is_unreachable
+
     def heard(self) -> None:
         """The server said something."""
         self.last_activity_at = self._clock.monotonic()
+        self._record.is_unreachable = False
 
     def failed(self, error: Exception) -> None:
         """List or watch went wrong. That a version expired is routine and no trouble."""
+        self._record.is_unreachable = isinstance(error, TransportError)
         if isinstance(error, Expired):
             return
         self.last_error = f"{type(error).__name__}: {error}"
         self._record.refusal = refusal_of(error)
         if self.is_absent:
             self.absent_at = self._clock.monotonic()
+        if self.is_unreachable:
+            self.unreachable_at = self._clock.monotonic()
         trouble = (type(error), error.code if isinstance(error, ApiError) else 0)
         if trouble == self._trouble:
             return

@@ -1,11 +1,13 @@
 import asyncio
-from collections.abc import Iterable
+import contextlib
+from collections.abc import AsyncIterator, Iterable
 from random import Random
 from typing import NoReturn
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from ktrainer.client.errors import ConnectFailed, CredentialsFailed, RequestTimeout, TransportError
 from ktrainer.client.selectors import Selectors
 from ktrainer.kube.identity import ObjectKey
 from ktrainer.machinery.cache.cache import SYNC_SECONDS, Cache, SyncTimeout
@@ -127,6 +129,62 @@ async def test_a_kind_that_came_should_have_its_time_and_no_more() -> None:
         await asyncio.sleep(30)
         with pytest.raises(SyncTimeout):
             await waiter
+
+
+@pytest.mark.parametrize(
+    "outage", [ConnectFailed("refused", refused=True), RequestTimeout("no answer"), CredentialsFailed("no token yet")]
+)
+async def test_a_server_that_cannot_be_reached_should_be_waited_for_without_limit(outage: TransportError) -> None:
+    server, registry = ModelServer(outage=outage), CollectorRegistry()
+    cache = build_cache(server, registry=registry)
+    cache.register(WIDGET_VIEW)
+    labels = {"name": "widgets.example.com"}
+    async with running(cache):
+        waiter = asyncio.create_task(cache.wait_synced())
+        await asyncio.sleep(10 * SYNC_SECONDS)
+        assert not waiter.done()
+        assert cache.unsynced() == {"widgets.example.com": f"{type(outage).__name__}: {outage}"}
+        assert registry.get_sample_value("reflector_unreachable", labels) == 1
+        server.outage = None
+        await waiter
+        assert registry.get_sample_value("reflector_unreachable", labels) == 0
+
+
+class HungServer(ModelServer):
+    """Takes connections, and never says anything."""
+
+    async def list_page(self, *_: object, **__: object) -> NoReturn:
+        await asyncio.sleep(60)
+        raise RequestTimeout("no answer after 60 s")
+
+    @contextlib.asynccontextmanager
+    async def watch(self, *_: object, **__: object) -> AsyncIterator[AsyncIterator[bytes]]:
+        yield await self.list_page()
+
+
+async def test_a_server_that_never_answers_should_count_as_one_that_cannot_be_reached() -> None:
+    cache = build_cache(HungServer())
+    cache.register(WIDGET_VIEW)
+    async with running(cache):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(10 * SYNC_SECONDS):
+                await cache.wait_synced()
+
+
+async def test_a_server_that_came_back_should_have_its_time_and_no_more(virtual_clock: VirtualClock) -> None:
+    server = ModelServer(outage=ConnectFailed("refused", refused=True))
+    cache = build_cache(server)
+    cache.register(WIDGET_VIEW)
+    async with running(cache):
+        waiter = asyncio.create_task(cache.wait_synced())
+        await asyncio.sleep(1000)
+        server.outage = api_error(403, "Forbidden")
+        await asyncio.sleep(SYNC_SECONDS / 2)
+        assert not waiter.done()
+        with pytest.raises(SyncTimeout, match="Forbidden"):
+            await waiter
+    # The last failure to reach it was up to one backoff before it came back.
+    assert virtual_clock.monotonic() <= 1000 + SYNC_SECONDS
 
 
 async def test_the_version_of_a_resource_should_be_that_of_its_slowest_cache() -> None:
