@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SYNC_SECONDS = 120.0
 """How long the first state of a kind that the server knows may take."""
 
+ABSENT_GRACE_SECONDS = 60.0
+"""A kind that the server does not know for so long is gone; one that is starting may not know it yet."""
+
 
 class SyncTimeout(CacheError):
     """The first state did not become complete in time; the message names the informers and what keeps them."""
@@ -110,13 +113,15 @@ class Cache:
     def resource_version_of(self, resource: Resource) -> str:
         """Return the version up to which all caches of a resource are complete; empty where that cannot be told.
 
-        Those of single objects do not count: they hear of no others, and would hold everybody up until a bookmark.
+        Those of single objects do not count: they hear of no others, and would hold everybody up until a bookmark. That
+        of a kind that is gone gets no further, and what was written went with the kind.
         """
-        versions = [
-            each.store.resource_version
-            for each in self._informers.values()
-            if each.view.resource == resource and not each.view.is_of_one
-        ]
+        counting = [each for each in self._informers.values() if each.view.resource == resource]
+        counting = [each for each in counting if not each.view.is_of_one]
+        gone_since = self._clock.monotonic() - ABSENT_GRACE_SECONDS
+        if any(each.absent_since is not None and each.absent_since < gone_since for each in counting):
+            return ""
+        versions = [each.store.resource_version for each in counting]
         oldest = versions[0] if versions else ""
         for version in versions[1:]:
             order = compare(version, oldest)

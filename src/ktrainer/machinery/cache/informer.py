@@ -121,6 +121,11 @@ class Informer(Generic[T]):
         return self._vitals.absent_at
 
     @property
+    def absent_since(self) -> float | None:
+        """Since when the server has not known the kind, in monotonic seconds; None where it does, as far as we know."""
+        return self._vitals.absent_since
+
+    @property
     def is_unreachable(self) -> bool:
         """Whether the server cannot be reached, as far as we know."""
         return self._vitals.is_unreachable

@@ -46,6 +46,8 @@ class Vitals:
         """When the server last said something, in monotonic seconds; at first, when we began."""
         self.absent_at: float | None = None
         """When the server last said that it does not know the kind, in monotonic seconds."""
+        self.absent_since: float | None = None
+        """When it first said so, of the times in a row; None where anything else has happened since."""
         self.unreachable_at: float | None = None
         """When the server last could not be reached, in monotonic seconds."""
 
@@ -73,6 +75,9 @@ class Vitals:
         self._record.refusal = refusal_of(error)
         if self.is_absent:
             self.absent_at = self._clock.monotonic()
+            self.absent_since = self.absent_at if self.absent_since is None else self.absent_since
+        else:
+            self.absent_since = None
         if self.is_unreachable:
             self.unreachable_at = self._clock.monotonic()
         trouble = (type(error), error.code if isinstance(error, ApiError) else 0)
@@ -88,6 +93,7 @@ class Vitals:
         """List or watch works."""
         self.last_error = None
         self._record.refusal = None
+        self.absent_since = None
         if self._trouble is not None:
             self._trouble = None
             _log.info("list and watch work again", informer=self._name)

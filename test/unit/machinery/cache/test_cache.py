@@ -10,13 +10,13 @@ from prometheus_client import CollectorRegistry
 from ktrainer.client.errors import ConnectFailed, CredentialsFailed, RequestTimeout, TransportError
 from ktrainer.client.selectors import Selectors
 from ktrainer.kube.identity import ObjectKey
-from ktrainer.machinery.cache.cache import SYNC_SECONDS, Cache, SyncTimeout
+from ktrainer.machinery.cache.cache import ABSENT_GRACE_SECONDS, SYNC_SECONDS, Cache, SyncTimeout
 from ktrainer.machinery.cache.metrics import CacheMetrics
 from ktrainer.machinery.cache.objects import CachedObject
 from ktrainer.machinery.cache.reader import NotCached, NotStarted, NotSynced
 from ktrainer.machinery.cache.source import View
 from ktrainer.machinery.cache.written import WrittenVersions
-from support.informers import WIDGET_VIEW, build_cache, running
+from support.informers import WIDGET_VIEW, build_cache, is_absent, running
 from support.modelevents import api_error
 from support.modelserver import WIDGETS, ModelServer
 from support.virtualtime import VirtualClock, settle
@@ -244,6 +244,43 @@ async def test_ones_own_writes_should_be_seen_or_settled_by_a_new_list(virtual_c
         await asyncio.sleep(11)
         assert written.stale(OWNER, "uid", cache.resource_version_of) is None
         assert len(written) == 0
+
+
+async def test_ones_own_writes_should_not_be_waited_for_where_the_kind_is_gone(virtual_clock: VirtualClock) -> None:
+    server, registry = ModelServer(), CollectorRegistry()
+    written = WrittenVersions(registry, [WIDGETS])
+    metrics = CacheMetrics(registry, virtual_clock)
+    cache = Cache(server, clock=virtual_clock, random=Random(0), metrics=metrics, written=written)
+    informer = cache.register(OPTIONAL_VIEW)
+    async with running(cache):
+        await asyncio.sleep(5)
+        server.cut()
+        server.create("a")
+        written.record(OWNER, "uid", WIDGETS, "101")
+        server.outage = api_error(404, "NotFound")
+        await asyncio.sleep(ABSENT_GRACE_SECONDS - 1)
+        assert is_absent(informer)
+        assert written.stale(OWNER, "uid", cache.resource_version_of) == WIDGETS, "the server may just be starting"
+        await asyncio.sleep(15)
+        assert written.stale(OWNER, "uid", cache.resource_version_of) is None
+        server.outage = None
+        await asyncio.sleep(15)
+        assert cache.resource_version_of(WIDGETS) == "101"
+
+
+async def test_a_server_that_starts_should_not_make_a_kind_count_as_gone(virtual_clock: VirtualClock) -> None:
+    server = ModelServer()
+    cache = build_cache(server)
+    cache.register(WIDGET_VIEW)
+    async with running(cache):
+        await asyncio.sleep(5)
+        for _ in range(5):
+            server.outage = api_error(404, "NotFound")
+            server.cut()
+            await asyncio.sleep(ABSENT_GRACE_SECONDS / 2)
+            assert cache.resource_version_of(WIDGETS) == "100"
+            server.outage = None
+            await asyncio.sleep(15)
 
 
 async def test_a_list_that_need_not_be_the_newest_should_settle_nothing(virtual_clock: VirtualClock) -> None:
