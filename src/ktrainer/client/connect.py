@@ -35,6 +35,10 @@ RECONCILER_WAIT_SECONDS = 5.0
 """How long a request of a reconciler waits at most each time that the server asks for it: ten tries are over before the
 minute is that a turn may take. Whoever asks for more is told to the queue, which can wait without holding a worker."""
 
+CACHE_WAIT_SECONDS = 1.0
+"""How long lists and watches of a cache wait at most each time that the server asks for it: an informer keeps longer
+waits itself, and tells why it is not complete meanwhile."""
+
 LEASE_CONNECTIONS = 2
 """One for the renewal, and one for the next when that hangs."""
 
@@ -49,10 +53,11 @@ LEASE_SECONDS = 5.0
 class Connection:
     """The clients of one process, which share credentials and the server's time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each purpose
         self,
         client: Client,
         unfenced: Client,
+        cache_client: Client,
         lease_client: Client,
         *,
         throttled: Callable[[float, int], Client],
@@ -62,6 +67,8 @@ class Connection:
         """For everything that only the leader does; long waits are left to the queues."""
         self.unfenced = unfenced
         """Writes without asking the fence: for what every replica does, such as recording events."""
+        self.cache_client = cache_client
+        """For caches: as `unfenced`, but long waits are left to the informers."""
         self.lease_client = lease_client
         """For the lease alone: connections of its own, no rate limit, no fence, short waits and time limits."""
         self.throttled = throttled
@@ -128,6 +135,7 @@ def connect(  # noqa: PLR0913 - a composition of parts
     return Connection(
         client=client(fence, fenced, max_wait_seconds=RECONCILER_WAIT_SECONDS),
         unfenced=client(),
+        cache_client=client(max_wait_seconds=CACHE_WAIT_SECONDS),
         lease_client=Client(
             lease,
             throttle=Throttle(0, 0, clock),

@@ -123,7 +123,7 @@ class Operator:
         )
         self.written = WrittenVersions(self.registry, writes)
         self.cache = Cache(
-            self.connection.client,
+            self.connection.cache_client,
             clock=self.clock,
             random=self.random,
             metrics=CacheMetrics(self.registry, self.clock),

@@ -4,7 +4,7 @@ import socket
 import aiohttp
 import pytest
 
-from ktrainer.client.config.config import ConnectionConfig
+from ktrainer.client.config.config import ConnectionConfig, TlsConfig
 from ktrainer.kube.identity import ObjectKey, Resource
 from ktrainer.machinery.cache.objects import CachedObject
 from ktrainer.machinery.cache.source import View
@@ -12,6 +12,7 @@ from ktrainer.machinery.control.controller import ControllerSettings
 from ktrainer.machinery.control.reconcile import Result
 from ktrainer.machinery.operator import Operator, OperatorSettings
 from support.patience import Patient
+from support.scriptedserver import failure, serving
 
 NOBODY = ConnectionConfig("http://127.0.0.1:1")
 """An API server that is not there."""
@@ -72,3 +73,17 @@ async def test_an_operator_should_tell_why_it_is_not_ready_and_do_no_work_meanwh
     assert 'workqueue_depth{controller="test",name="test"' in text
     operator.request_stop()
     await running
+
+
+async def test_an_operator_should_tell_at_once_that_the_server_sheds_load() -> None:
+    async with serving() as server:
+        server.responder = lambda _: (failure(429, "TooManyRequests", headers=[("Retry-After", "5")]),)
+        config = ConnectionConfig(server.url, TlsConfig(insecure=True))
+        operator = Operator(config, OperatorSettings("test"), terminator=Patient())
+        operator.informer(View(PODS, CachedObject))
+        running = asyncio.create_task(operator.run())
+        async with asyncio.timeout(4):
+            while "TooManyRequests" not in operator.cache.unsynced()["pods"]:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.01)
+        operator.request_stop()
+        await running
