@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -8,6 +8,7 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
+from ktrainer.client.errors import FenceClosed
 from ktrainer.client.events.body import ObjectReference, Reporter
 from ktrainer.client.events.recorder import MAX_TRIES, QUEUE_LENGTH, SENDERS, STOP_SECONDS, EventRecorder
 from support.clients import client_and_server
@@ -20,9 +21,11 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/ns/events"
 
 
 @asynccontextmanager
-async def recording(clock: VirtualClock) -> AsyncIterator[tuple[EventRecorder, ScriptedServer]]:
+async def recording(
+    clock: VirtualClock, fence: Callable[[], None] | None = None
+) -> AsyncIterator[tuple[EventRecorder, ScriptedServer]]:
     """A recorder that runs, and is stopped at the end, when all is sent that can be."""
-    async with client_and_server(clock) as (client, server):
+    async with client_and_server(clock, fence=fence) as (client, server):
         recorder = EventRecorder(client, Reporter("c/d", "i"), clock=clock, random=Random(0))
         async with asyncio.TaskGroup() as group:
             group.create_task(recorder.run())
@@ -158,6 +161,27 @@ async def test_a_refused_event_should_be_dropped(recorder: EventRecorder, server
         await asyncio.sleep(100)
     assert len(server.requests) == 4
     assert [each["event"] for each in logs] == ["the API server refuses an event"] * 2
+
+
+async def test_an_event_that_the_fence_stops_should_be_dropped_and_the_next_be_sent(
+    virtual_clock: VirtualClock,
+) -> None:
+    is_leading = False
+
+    def fence() -> None:
+        if not is_leading:
+            raise FenceClosed("this process does not lead")
+
+    async with recording(virtual_clock, fence) as (recorder, server):
+        server.responder = lambda _: (answer(201),)
+        for number in range(2 * SENDERS):
+            record(recorder, str(number))
+        await asyncio.sleep(100)
+        assert not server.requests
+        is_leading = True
+        record(recorder, "after that")
+        await settle()
+        assert [event["note"] for event in bodies_of(server)] == ["after that"]
 
 
 async def test_an_object_should_not_flood_the_server(recorder: EventRecorder, server: ScriptedServer) -> None:
