@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import orjson
 import structlog
 
+from ktrainer.aio.cancellation import uncancelled
 from ktrainer.client.errors import FenceClosed, TransportError
 from ktrainer.client.events.body import EVENTS, Occurrence, build_event, build_name, build_series, cut_note
 from ktrainer.client.events.correlator import Correlator
@@ -109,9 +110,9 @@ class EventRecorder:
     async def run(self) -> None:
         """Send what has been recorded, until `stop`; what is queued then is still sent, as far as that is quick."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._keep_house(), name="event housekeeping")
+            group.create_task(uncancelled(self._keep_house), name="event housekeeping")
             names = [f"event sender {number}" for number in range(SENDERS)]
-            senders = [group.create_task(self._send_all(), name=name) for name in names]
+            senders = [group.create_task(uncancelled(self._send_all), name=name) for name in names]
             await self._is_stopping.wait()
             await self._finish(senders)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Generic
 
+from ktrainer.aio.cancellation import uncancelled
 from ktrainer.kube.resourceversion import is_well_formed
 from ktrainer.machinery.cache.delta import Resync
 from ktrainer.machinery.cache.distribution import Distributor, Registration
@@ -21,7 +22,6 @@ from ktrainer.machinery.cache.reflector.reflector import Reflector
 from ktrainer.machinery.cache.source import Source
 from ktrainer.machinery.cache.store import Store
 from ktrainer.machinery.cache.vitals import Vitals
-from ktrainer.machinery.cancellation import uncancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable

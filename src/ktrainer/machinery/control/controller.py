@@ -16,8 +16,8 @@ from uuid import uuid4
 import structlog
 from structlog.contextvars import bound_contextvars
 
+from ktrainer.aio.cancellation import is_cancelled
 from ktrainer.kube.identity import ObjectKey
-from ktrainer.machinery.cancellation import is_cancelled
 from ktrainer.machinery.control.outcome import Ending, Outcome, failure_of, outcome_of
 from ktrainer.machinery.control.reconcile import Result
 from ktrainer.machinery.queue.workqueue import Item, ShutDown, WorkQueue

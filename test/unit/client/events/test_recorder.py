@@ -10,7 +10,14 @@ from structlog.testing import capture_logs
 
 from ktrainer.client.errors import FenceClosed
 from ktrainer.client.events.body import ObjectReference, Reporter
-from ktrainer.client.events.recorder import MAX_TRIES, QUEUE_LENGTH, SENDERS, STOP_SECONDS, EventRecorder
+from ktrainer.client.events.recorder import (
+    HOUSEKEEPING_SECONDS,
+    MAX_TRIES,
+    QUEUE_LENGTH,
+    SENDERS,
+    STOP_SECONDS,
+    EventRecorder,
+)
 from support.clients import client_and_server
 from support.scriptedserver import Action, ScriptedServer, answer, failure
 from support.virtualtime import VirtualClock, settle
@@ -262,3 +269,35 @@ async def test_a_stop_should_not_wait_for_a_server_that_cannot_be_reached(virtua
     assert [each["event"] for each in logs if each["log_level"] == "warning"] == [
         "dropping an event, the API server cannot be reached"
     ] * 2
+
+
+class CancelledWriter:
+    """Waits for something that others have cancelled."""
+
+    async def create(self, *_: object) -> bytes:
+        raise asyncio.CancelledError
+
+    patch = create
+
+
+class CancelledClock(VirtualClock):
+    """Tells the time for as long as nobody wants to look through series."""
+
+    def monotonic(self) -> float:
+        if super().monotonic() >= HOUSEKEEPING_SECONDS:
+            raise asyncio.CancelledError
+        return super().monotonic()
+
+
+@pytest.mark.parametrize("part", ["sender", "housekeeping"])
+async def test_a_part_that_is_cancelled_from_within_should_not_end_without_a_word(
+    virtual_clock: VirtualClock, part: str
+) -> None:
+    writer = CancelledWriter() if part == "sender" else SlowWriter()
+    clock = CancelledClock() if part == "housekeeping" else virtual_clock
+    recorder = EventRecorder(writer, Reporter("c/d", "i"), clock=clock, random=Random(0))
+    record(recorder)
+    with pytest.raises(ExceptionGroup) as caught:
+        async with asyncio.timeout(2 * HOUSEKEEPING_SECONDS):
+            await recorder.run()
+    assert caught.group_contains(InterruptedError)
