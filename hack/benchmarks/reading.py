@@ -95,7 +95,7 @@ async def main(kubeconfig: Path) -> None:
     )
     written = WrittenVersions(registry, [])
     cache = Cache(
-        connection.client, clock=clock, random=Random(), metrics=CacheMetrics(registry, clock), written=written
+        connection.cache_client, clock=clock, random=Random(), metrics=CacheMetrics(registry, clock), written=written
     )
     informer = cache.register(View(TRAINJOBS, CachedObject))
     informer.add_handler(counter)

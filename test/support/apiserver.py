@@ -127,6 +127,8 @@ class ApiServer:
         except ApiError as error:
             content = status_of(error.code, error.reason, error.message)
             content["details"] = {"causes": [{"reason": cause.reason} for cause in error.details.causes]}
+            if error.retry_after is not None:
+                headers["Retry-After"] = f"{error.retry_after:.0f}"
             return web.Response(body=orjson.dumps(content), status=error.code, headers=headers)
         return web.Response(body=orjson.dumps(answer), headers=headers, content_type="application/json")
 

@@ -112,7 +112,7 @@ async def observing(
     config = await asyncio.to_thread(load_config, source, None) if isinstance(source, Path) else source
     connection = connect(config, component="observer", clock=clock, registry=registry, qps=10_000, burst=10_000)
     cache = Cache(
-        connection.client,
+        connection.cache_client,
         clock=clock,
         random=random.Random(),
         metrics=CacheMetrics(registry, clock),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from random import Random
 from typing import TYPE_CHECKING
 
 import orjson
+from prometheus_client import CollectorRegistry
 
 from ktrainer.api.labels import RUNTIME_IN_USE
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, TRAINJOBS
@@ -17,11 +19,13 @@ from ktrainer.kube.identity import ObjectKey
 from ktrainer.kube.patches import merge_apply
 from ktrainer.machinery.cache.objects import CachedObject
 from ktrainer.machinery.cache.source import View
-from ktrainer.machinery.control.handlers import MapFunc
 from ktrainer.machinery.control.reconcile import Stale
+from ktrainer.machinery.queue.metrics import QueueMetrics
+from ktrainer.machinery.queue.ratelimiter import ExponentialLimiter
+from ktrainer.machinery.queue.workqueue import WorkQueue
 from support.informers import build_cache, running
 from support.modelserver import ModelServer
-from support.virtualtime import settle
+from support.virtualtime import VirtualClock, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -65,7 +69,7 @@ class RuntimeServer(ModelServer):
 
 
 class Bench:
-    """The cluster, and the keys that wait for a turn."""
+    """The cluster, and the queue of keys that wait for a turn."""
 
     def __init__(self, resource: Resource, *, is_on: bool) -> None:
         self.trainjobs = ModelServer(TRAINJOBS)
@@ -77,16 +81,13 @@ class Bench:
         runtimes = self.runtime_cache.register(View(resource, CachedObject))
         usage = Usage(jobs, self.trainjobs) if is_on else None
         self.protector = RuntimeProtector(runtimes, usage, self.runtimes)
-        self.waiting: dict[ObjectKey, None] = {}
+        clock = VirtualClock()
+        limiter, metrics = ExponentialLimiter[ObjectKey](Random(0)), QueueMetrics(CollectorRegistry(), clock)
+        self.queue = WorkQueue[ObjectKey]("test", limiter=limiter, clock=clock, metrics=metrics)
+        self.protector.wake(self.queue, jobs)
         self.turns = 0
-        runtimes.add_handler(MapFunc(self, self.protector.wrong_runtime))
-        if is_on:
-            jobs.add_handler(MapFunc(self, self.protector.wrong_runtime_of))
 
-    def add(self, key: ObjectKey, *, priority: int = 0) -> None:
-        self.waiting[key] = None
-
-    def create_job(self, name: str = "job", namespace: str = "team-a", **ref: str) -> ObjectKey:
+    def create_job(self, name: str = "job", namespace: str = "team-a", /, **ref: str) -> ObjectKey:
         """A TrainJob that refers to the runtime torch."""
         return self.trainjobs.create(name, namespace, spec={"runtimeRef": {"name": "torch", **ref}, "n": 0})
 
@@ -109,26 +110,30 @@ class Bench:
     async def work(self) -> None:
         """Give all keys their turns until none is left."""
         await settle()
-        while self.waiting:
-            key = next(iter(self.waiting))
-            del self.waiting[key]
+        while self.queue.depth():
+            key = (await self.queue.get()).key
             self.turns += 1
             try:
                 await self.protector.reconcile(key)
             except Stale:
-                self.add(key)
+                self.queue.add(key)
+            self.queue.done(key)
             await settle()
 
 
 @contextlib.asynccontextmanager
 async def protecting(
-    resource: Resource = CLUSTER_TRAINING_RUNTIMES, *, is_on: bool = True, finalizers: tuple[str, ...] = ()
+    resource: Resource = CLUSTER_TRAINING_RUNTIMES,
+    *,
+    is_on: bool = True,
+    is_leading: bool = True,
+    finalizers: tuple[str, ...] = (),
 ) -> AsyncIterator[Bench]:
-    """A cluster with the runtime torch."""
+    """A cluster with the runtime torch; who does not lead does nothing before `work`."""
     bench = Bench(resource, is_on=is_on)
     bench.runtimes.create("torch", "team-a", metadata={"finalizers": list(finalizers)})
     async with running(bench.job_cache), running(bench.runtime_cache):
-        await bench.work()
+        await (bench.work() if is_leading else settle())
         yield bench
 
 

@@ -46,7 +46,7 @@ class ClusterReader:
             return found
         try:
             self._connection = self._connection or self._connect()
-            answer = await self._connection.client.get(resource, ObjectKey(namespace, name))
+            answer = await self._connection.unfenced.get(resource, ObjectKey(namespace, name))
         except NotFound:
             return None
         except (ConfigError, TransportError, ApiError) as error:

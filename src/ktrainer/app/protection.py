@@ -8,7 +8,6 @@ from ktrainer.api.gates import Gate
 from ktrainer.controllers.protection.reconciler import RuntimeProtector
 from ktrainer.controllers.protection.usage import Usage
 from ktrainer.machinery.control.controller import ControllerSettings
-from ktrainer.machinery.control.handlers import MapFunc
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -32,6 +31,4 @@ def add_protection(
             f"{kind.kind.lower()}_controller", workers=configuration.controller.group_kind_concurrency.get(str(kind), 1)
         )
         queue = operator.controller(settings, protector.reconcile)
-        runtimes.add_handler(MapFunc(queue, protector.wrong_runtime))
-        if is_on:
-            view.trainjobs.add_handler(MapFunc(queue, protector.wrong_runtime_of))
+        protector.wake(queue, view.trainjobs)

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from ktrainer.client.client import FENCED_WRITE_SECONDS, Client, Timeouts
 from ktrainer.client.credentials.credentials import build_credentials
 from ktrainer.client.metrics import ClientMetrics
+from ktrainer.client.retry import RETRY_AFTER_MAX_SECONDS
 from ktrainer.client.servertime import ServerTime
 from ktrainer.client.throttle import Throttle
 from ktrainer.client.transport.aiohttptransport import AiohttpTransport
@@ -30,6 +31,14 @@ REQUEST_CONNECTIONS = 32
 WATCH_CONNECTIONS = 0
 """No limit: each watch holds a connection for minutes."""
 
+RECONCILER_WAIT_SECONDS = 5.0
+"""How long a request of a reconciler waits at most each time that the server asks for it: ten tries are over before the
+minute is that a turn may take. Whoever asks for more is told to the queue, which can wait without holding a worker."""
+
+CACHE_WAIT_SECONDS = 1.0
+"""How long lists and watches of a cache wait at most each time that the server asks for it: an informer keeps longer
+waits itself, and tells why it is not complete meanwhile."""
+
 LEASE_CONNECTIONS = 2
 """One for the renewal, and one for the next when that hangs."""
 
@@ -44,19 +53,22 @@ LEASE_SECONDS = 5.0
 class Connection:
     """The clients of one process, which share credentials and the server's time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each purpose
         self,
         client: Client,
         unfenced: Client,
+        cache_client: Client,
         lease_client: Client,
         *,
         throttled: Callable[[float, int], Client],
         parts: tuple[AiohttpTransport | Credentials, ...],
     ) -> None:
         self.client = client
-        """For everything that only the leader does."""
+        """For everything that only the leader does; long waits are left to the queues."""
         self.unfenced = unfenced
-        """As `client`, but writes without asking the fence: for what every replica does, such as recording events."""
+        """Writes without asking the fence: for what every replica does, such as recording events."""
+        self.cache_client = cache_client
+        """For caches: as `unfenced`, but long waits are left to the informers."""
         self.lease_client = lease_client
         """For the lease alone: connections of its own, no rate limit, no fence, short waits and time limits."""
         self.throttled = throttled
@@ -100,7 +112,12 @@ def connect(  # noqa: PLR0913 - a composition of parts
     watches = pool(WATCH_CONNECTIONS, component)
     lease = pool(LEASE_CONNECTIONS, "leader-election")
 
-    def client(fence: Callable[[], None] | None, timeouts: Timeouts, throttle: Throttle = throttle) -> Client:
+    def client(
+        fence: Callable[[], None] | None = None,
+        timeouts: Timeouts | None = None,
+        throttle: Throttle = throttle,
+        max_wait_seconds: float = RETRY_AFTER_MAX_SECONDS,
+    ) -> Client:
         return Client(
             requests,
             throttle=throttle,
@@ -111,12 +128,14 @@ def connect(  # noqa: PLR0913 - a composition of parts
             watch_transport=watches,
             server_time=server_time,
             timeouts=timeouts,
+            max_wait_seconds=max_wait_seconds,
         )
 
-    unfenced = client(None, Timeouts())
+    fenced = Timeouts(write_seconds=fenced_write_seconds) if fence else None
     return Connection(
-        client=unfenced if fence is None else client(fence, Timeouts(write_seconds=fenced_write_seconds)),
-        unfenced=unfenced,
+        client=client(fence, fenced, max_wait_seconds=RECONCILER_WAIT_SECONDS),
+        unfenced=client(),
+        cache_client=client(max_wait_seconds=CACHE_WAIT_SECONDS),
         lease_client=Client(
             lease,
             throttle=Throttle(0, 0, clock),
@@ -128,6 +147,6 @@ def connect(  # noqa: PLR0913 - a composition of parts
             timeouts=Timeouts(lease_seconds, lease_seconds),
             max_wait_seconds=LEASE_WAIT_SECONDS,
         ),
-        throttled=lambda qps, burst: client(None, Timeouts(), Throttle(qps, burst, clock)),
+        throttled=lambda qps, burst: client(throttle=Throttle(qps, burst, clock)),
         parts=(requests, watches, lease, credentials),
     )

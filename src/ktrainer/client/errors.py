@@ -12,7 +12,7 @@
         ├── StreamExpired      the stream outlived the time that the server was asked to limit it to
         └── LineTooLong        a line that no event can be
 
-Answers other than success are `ktrainer.kube.errors.ApiError`.
+Answers other than success are `ktrainer.kube.errors.ApiError`. A FenceClosed is neither: nobody was asked.
 """
 
 from __future__ import annotations
@@ -72,3 +72,7 @@ class StreamExpired(StreamBroken):
 
 class LineTooLong(StreamBroken):
     """A line longer than any event; what follows cannot be told apart any more."""
+
+
+class FenceClosed(Exception):
+    """The fence did not let a write pass, so it never left; whoever makes a fence raises this."""

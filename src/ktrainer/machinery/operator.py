@@ -123,7 +123,7 @@ class Operator:
         )
         self.written = WrittenVersions(self.registry, writes)
         self.cache = Cache(
-            self.connection.client,
+            self.connection.cache_client,
             clock=self.clock,
             random=self.random,
             metrics=CacheMetrics(self.registry, self.clock),
@@ -149,9 +149,12 @@ class Operator:
         return queue
 
     def recorder_of(self, controller: str) -> EventRecorder:
-        """Add a recorder of events that go by the name of one controller, not by that of the program."""
+        """Add a recorder of events that go by the name of one controller, not by that of the program.
+
+        They are for work that only the leader does, and like that work stop at the fence.
+        """
         recorder = EventRecorder(
-            self.connection.unfenced, Reporter(controller, self._identity), clock=self.clock, random=self.random
+            self.connection.client, Reporter(controller, self._identity), clock=self.clock, random=self.random
         )
         name = f"event recorder of {controller}"
         self.manager.add(Stage.BACKGROUND, Runnable(name, recorder.run, stop=recorder.stop))

@@ -13,6 +13,7 @@ from ktrainer.client.connect import Connection, connect
 from ktrainer.client.errors import ConnectFailed, RequestTimeout
 from ktrainer.kube.errors import TooManyRequests
 from ktrainer.kube.identity import ObjectKey, Resource
+from ktrainer.machinery.control.controller import ControllerSettings
 from support.scriptedserver import CHUNKED, Action, Pause, ScriptedServer, answer, chunk, failure, serving
 from support.virtualtime import VirtualClock, settle
 
@@ -55,7 +56,6 @@ async def test_the_clients_should_share_credentials_but_not_connections(
         assert {seen.headers["authorization"] for seen in server.requests} == {"Bearer secret"}
         agents = [seen.headers["user-agent"].rpartition("/")[2] for seen in server.requests]
         assert agents == ["manager", "manager", "leader-election"]
-        assert connection.client is connection.unfenced
         assert connection.client.server_time is connection.lease_client.server_time
 
 
@@ -78,6 +78,20 @@ async def test_a_request_about_the_lease_should_not_wait_for_as_long_as_the_serv
         with pytest.raises(TooManyRequests):
             await connection.lease_client.get(LEASES, KEY)
         assert (len(server.requests), virtual_clock.monotonic()) == (1, 0)
+
+
+async def test_a_reconciler_should_wait_for_little_of_its_turn_and_leave_the_rest_to_its_queue(
+    tmp_path: Path, virtual_clock: VirtualClock
+) -> None:
+    async with connected(virtual_clock, tmp_path, lambda: None) as (connection, server):
+        server.responder = lambda _: (failure(429, "TooManyRequests", headers=[("Retry-After", "6")]),)
+        with pytest.raises(TooManyRequests) as caught:
+            await connection.client.get(LEASES, KEY)
+        assert (len(server.requests), virtual_clock.monotonic(), caught.value.retry_after) == (1, 0, 6)
+        server.responder = lambda _: (failure(429, "TooManyRequests", headers=[("Retry-After", "5")]),)
+        with pytest.raises(TooManyRequests):
+            await connection.client.get(LEASES, KEY)
+        assert 9 * 5 <= virtual_clock.monotonic() < ControllerSettings("test").timeout_seconds
 
 
 async def test_the_fence_should_stand_before_one_client_only(tmp_path: Path, virtual_clock: VirtualClock) -> None:

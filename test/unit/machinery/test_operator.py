@@ -2,9 +2,11 @@ import asyncio
 import socket
 
 import aiohttp
+import orjson
 import pytest
 
-from ktrainer.client.config.config import ConnectionConfig
+from ktrainer.client.config.config import ConnectionConfig, TlsConfig
+from ktrainer.client.events.body import ObjectReference
 from ktrainer.kube.identity import ObjectKey, Resource
 from ktrainer.machinery.cache.objects import CachedObject
 from ktrainer.machinery.cache.source import View
@@ -12,6 +14,7 @@ from ktrainer.machinery.control.controller import ControllerSettings
 from ktrainer.machinery.control.reconcile import Result
 from ktrainer.machinery.operator import Operator, OperatorSettings
 from support.patience import Patient
+from support.scriptedserver import answer, failure, serving
 
 NOBODY = ConnectionConfig("http://127.0.0.1:1")
 """An API server that is not there."""
@@ -72,3 +75,37 @@ async def test_an_operator_should_tell_why_it_is_not_ready_and_do_no_work_meanwh
     assert 'workqueue_depth{controller="test",name="test"' in text
     operator.request_stop()
     await running
+
+
+async def test_an_operator_should_tell_at_once_that_the_server_sheds_load() -> None:
+    async with serving() as server:
+        server.responder = lambda _: (failure(429, "TooManyRequests", headers=[("Retry-After", "5")]),)
+        config = ConnectionConfig(server.url, TlsConfig(insecure=True))
+        operator = Operator(config, OperatorSettings("test"), terminator=Patient())
+        operator.informer(View(PODS, CachedObject))
+        running = asyncio.create_task(operator.run())
+        async with asyncio.timeout(4):
+            while "TooManyRequests" not in operator.cache.unsynced()["pods"]:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.01)
+        operator.request_stop()
+        await running
+
+
+async def test_who_does_not_lead_should_send_no_events_of_controllers_but_those_of_the_program() -> None:
+    async with serving() as server:
+        server.responder = lambda seen: (answer(201) if "/events" in seen.path else failure(503, "ServiceUnavailable"),)
+        config = ConnectionConfig(server.url, TlsConfig(insecure=True))
+        operator = Operator(config, OperatorSettings("test", lease_name="lease"), terminator=Patient())
+        controllers = operator.recorder_of("controller")
+        running = asyncio.create_task(operator.run())
+        regarding = ObjectReference("v1", "Pod", "ns", "pod", "1")
+        for number in range(20):
+            controllers.record(regarding, "Normal", "Reason", "Action", str(number))
+        operator.recorder.record(regarding, "Normal", "Reason", "Action", "all")
+        async with asyncio.timeout(4):
+            while not any("/events" in seen.path for seen in server.requests):  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.01)
+        operator.request_stop()
+        await running
+        events = [orjson.loads(seen.body) for seen in server.requests if "/events" in seen.path]
+        assert [event["note"] for event in events] == ["all"]

@@ -24,7 +24,7 @@ from ktrainer.client.config.config import (
     TlsConfig,
     TokenFile,
 )
-from ktrainer.client.config.kubeconfigfile import User, read_kubeconfig
+from ktrainer.client.config.kubeconfigfile import Cluster, Context, User, read_kubeconfig, read_section
 from ktrainer.client.config.proxy import proxy_of
 from ktrainer.client.credentials.credentials import bearer_of
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ktrainer.client.config.config import CredentialSource
-    from ktrainer.client.config.kubeconfigfile import Cluster, Exec
+    from ktrainer.client.config.kubeconfigfile import Exec
 
 _EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 _EXEC_EXTENSION = "client.authentication.k8s.io/exec"
@@ -78,17 +78,17 @@ def load_kubeconfig(paths: Sequence[Path], context: str | None, environ: Mapping
     wanted = context or next((file.current_context for _, file in files if file.current_context), "")
     if not wanted:
         raise asked.error("current-context", "not set, and no context is asked for")
-    place, chosen = _find(
-        "context", wanted, ((path, each.name, each.context) for path, file in files for each in file.contexts or ())
-    ) or _missing(asked, "contexts" if context else "current-context", "context", wanted)
-    cluster_place, cluster = _find(
-        "cluster",
-        chosen.cluster,
-        ((path, each.name, each.cluster) for path, file in files for each in file.clusters or ()),
-    ) or _missing(place, "cluster", "cluster", chosen.cluster)
+    contexts = [(path, [(each.name, each.context) for each in file.contexts or ()]) for path, file in files]
+    clusters = [(path, [(each.name, each.cluster) for each in file.clusters or ()]) for path, file in files]
+    users = [(path, [(each.name, each.user) for each in file.users or ()]) for path, file in files]
+    place, chosen = _find("context", wanted, contexts, Context) or _missing(
+        asked, "contexts" if context else "current-context", "context", wanted
+    )
+    cluster_place, cluster = _find("cluster", chosen.cluster, clusters, Cluster) or _missing(
+        place, "cluster", "cluster", chosen.cluster
+    )
     user_place, user = (
-        _find("user", chosen.user, ((path, each.name, each.user) for path, file in files for each in file.users or ()))
-        or _missing(place, "user", "user", chosen.user)
+        _find("user", chosen.user, users, User) or _missing(place, "user", "user", chosen.user)
         if chosen.user
         else (place, User())
     )
@@ -101,10 +101,16 @@ def load_kubeconfig(paths: Sequence[Path], context: str | None, environ: Mapping
     )
 
 
-def _find(kind: str, name: str, entries: Iterable[tuple[Path, str, _T]]) -> tuple[_Place, _T] | None:
-    return next(
-        ((_Place(path, f"{kind}s[{name}].{kind}"), value) for path, each, value in entries if each == name), None
-    )
+def _find(
+    kind: str, name: str, files: Iterable[tuple[Path, list[tuple[str, object]]]], form: type[_T]
+) -> tuple[_Place, _T] | None:
+    """Read the first entry of that name; `files` are lists of names and what they stand for."""
+    for path, entries in files:
+        for number, (each, content) in enumerate(entries):
+            if each == name:
+                value = read_section(path, f"{kind}s[{number}].{kind}", content, form)
+                return _Place(path, f"{kind}s[{name}].{kind}"), value
+    return None
 
 
 def _missing(place: _Place, field: str, kind: str, name: str) -> tuple[_Place, _T]:

@@ -1,11 +1,12 @@
 """The format of kubeconfig files, as far as we read it, and the reading of one file.
 
-Messages never quote what is in the file: it holds secrets.
+As kubectl does, null is taken for absent, and entries that nobody uses may hold anything: only what is chosen is read
+in full. Messages never quote what is in the file: it holds secrets.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import yaml
@@ -14,6 +15,14 @@ from ktrainer.client.config.config import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_T = TypeVar("_T")
+
+_FILE_LEVELS = 3
+"""The levels of a file down to its entries: itself, a list, an entry."""
+
+_SECTION_LEVELS = 4
+"""The levels of what an entry holds, of which the deepest are the variables of a plugin."""
 
 
 class Cluster(msgspec.Struct, rename="kebab", frozen=True):
@@ -32,7 +41,7 @@ class EnvironmentVariable(msgspec.Struct, frozen=True):
     """One variable for a plugin."""
 
     name: str
-    value: str
+    value: str = ""
 
 
 class Exec(msgspec.Struct, rename="camel", frozen=True):
@@ -75,21 +84,24 @@ class NamedCluster(msgspec.Struct, frozen=True):
     """An entry of `clusters`."""
 
     name: str
-    cluster: Cluster
+    cluster: Any = None
+    """A Cluster, to be read by `read_section`."""
 
 
 class NamedUser(msgspec.Struct, frozen=True):
     """An entry of `users`."""
 
     name: str
-    user: User
+    user: Any = {}
+    """A User, to be read by `read_section`."""
 
 
 class NamedContext(msgspec.Struct, frozen=True):
     """An entry of `contexts`."""
 
     name: str
-    context: Context
+    context: Any = None
+    """A Context, to be read by `read_section`."""
 
 
 class Kubeconfig(msgspec.Struct, rename="kebab", frozen=True):
@@ -102,7 +114,7 @@ class Kubeconfig(msgspec.Struct, rename="kebab", frozen=True):
 
 
 def read_kubeconfig(path: Path) -> Kubeconfig:
-    """Read one file; raises ConfigError with the field that is wrong."""
+    """Read one file but for what its entries hold; raises ConfigError with the field that is wrong."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -116,8 +128,30 @@ def read_kubeconfig(path: Path) -> Kubeconfig:
         raise ConfigError(str(path), line, f"not YAML: {getattr(error, 'problem', None) or 'unreadable'}") from None
     if document is None:
         raise ConfigError(str(path), "", "the file is empty")
+    return _converted(path, "", _without_nulls(document, _FILE_LEVELS), Kubeconfig)
+
+
+def read_section(path: Path, field: str, content: object, kind: type[_T]) -> _T:
+    """Read what an entry at `field` holds; raises ConfigError with the field that is wrong."""
+    return _converted(path, field, _without_nulls(content, _SECTION_LEVELS), kind)
+
+
+def _converted(path: Path, field: str, content: object, kind: type[_T]) -> _T:
     try:
-        return msgspec.convert(document, Kubeconfig)
+        return msgspec.convert(content, kind)
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at `$")
-        raise ConfigError(str(path), place.rstrip("`").removeprefix("."), message) from None
+        raise ConfigError(str(path), f"{field}{place.rstrip('`')}".removeprefix("."), message) from None
+
+
+def _without_nulls(value: object, levels: int) -> object:
+    """A value without nulls in so many levels of it; extensions are not ours to change."""
+    if levels == 0:
+        return value
+    if isinstance(value, dict):
+        return {
+            name: each if name == "extensions" else _without_nulls(each, levels - 1)
+            for name, each in value.items()
+            if each is not None
+        }
+    return [_without_nulls(each, levels - 1) for each in value] if isinstance(value, list) else value

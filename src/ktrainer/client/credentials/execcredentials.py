@@ -71,7 +71,8 @@ class ExecCredentials:
             return held.grant
         if self._run is not None:
             await asyncio.wait([self._run])
-        if self._held is not None:
+        # What has expired although the plugin has just given it is tried: the clocks may differ.
+        if self._held is not None and (self._failure is None or self._clock.monotonic() < self._held.expires_at):
             return self._held.grant
         raise CredentialsFailed(str(self._failure)) from self._failure
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 import orjson
 import structlog
 
-from ktrainer.client.errors import TransportError
+from ktrainer.aio.cancellation import uncancelled
+from ktrainer.client.errors import FenceClosed, TransportError
 from ktrainer.client.events.body import EVENTS, Occurrence, build_event, build_name, build_series, cut_note
 from ktrainer.client.events.correlator import Correlator
 from ktrainer.client.patchtype import PatchType
@@ -54,14 +55,14 @@ _log = structlog.get_logger(__name__)
 
 
 class Writer(Protocol):
-    """Writes events; all replicas do, so no fence should be in its way."""
+    """Writes events. Those of work that only the leader does stand behind the fence, as the work itself."""
 
     async def create(self, resource: Resource, namespace: str, body: bytes) -> bytes:
-        """Create an object; raises ApiError and TransportError."""
+        """Create an object; raises ApiError, TransportError and FenceClosed."""
         ...
 
     async def patch(self, resource: Resource, key: ObjectKey, body: bytes, patch_type: PatchType) -> bytes:
-        """Change an object; raises ApiError and TransportError."""
+        """Change an object; raises ApiError, TransportError and FenceClosed."""
         ...
 
 
@@ -109,9 +110,9 @@ class EventRecorder:
     async def run(self) -> None:
         """Send what has been recorded, until `stop`; what is queued then is still sent, as far as that is quick."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._keep_house(), name="event housekeeping")
+            group.create_task(uncancelled(self._keep_house), name="event housekeeping")
             names = [f"event sender {number}" for number in range(SENDERS)]
-            senders = [group.create_task(self._send_all(), name=name) for name in names]
+            senders = [group.create_task(uncancelled(self._send_all), name=name) for name in names]
             await self._is_stopping.wait()
             await self._finish(senders)
 
@@ -164,6 +165,8 @@ class EventRecorder:
             except AlreadyExists:
                 # A try without an answer succeeded after all, or a repetition has overtaken the first time.
                 pass
+            except FenceClosed as error:
+                _log.info("dropping an event, this process does not lead", reason=str(error))
             except ApiError as error:
                 if not error.namespace_terminating:
                     _log.warning("the API server refuses an event", reason=str(error))

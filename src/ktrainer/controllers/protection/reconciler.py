@@ -17,7 +17,9 @@ from ktrainer.controllers.protection.finalizer import build_patch, is_wrong
 from ktrainer.controllers.references import Reference, needed_runtime_of
 from ktrainer.kube.access import Access
 from ktrainer.kube.errors import Conflict, NotFound
+from ktrainer.machinery.control.handlers import MapFunc
 from ktrainer.machinery.control.reconcile import Result, Stale
+from ktrainer.machinery.control.standby import StandbyQueue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from ktrainer.kube.meta import ObjectMeta
     from ktrainer.machinery.cache.informer import Informer
     from ktrainer.machinery.cache.objects import CachedObject
+    from ktrainer.machinery.queue.workqueue import WorkQueue
 
 ACCESS: Final = (Access(TRAINING_RUNTIMES, ("patch",)), Access(CLUSTER_TRAINING_RUNTIMES, ("patch",)))
 
@@ -68,9 +71,19 @@ class RuntimeProtector:
             raise Stale(f"the runtime is newer than the cache: {error}") from error
         return Result()
 
+    def wake(self, queue: WorkQueue[ObjectKey], trainjobs: Informer[CachedObject]) -> None:
+        """Give runtimes turns when something changes that concerns them."""
+        standby = StandbyQueue(queue, self._runtimes.store)
+        self._runtimes.add_handler(MapFunc(standby, self.wrong_runtime))
+        if self._usage is not None:
+            trainjobs.add_handler(MapFunc(standby, self.wrong_runtime_of))
+
     def wrong_runtime(self, runtime: CachedObject) -> Iterable[ObjectKey]:
-        """The runtime itself, if its finalizer is not right as far as the caches know."""
-        return self._if_wrong(runtime.key)
+        """The runtime itself, if its finalizer is not right as far as the caches know, or it is gone.
+
+        That it is gone has to reach the queue of a replica that does not lead, or that would keep the key for ever.
+        """
+        return (runtime.key,) if self._runtimes.store.get(runtime.key) is None else self._if_wrong(runtime.key)
 
     def wrong_runtime_of(self, trainjob: CachedObject) -> Iterable[ObjectKey]:
         """The runtime that a TrainJob needs, or needed before a change, if its finalizer is not right.

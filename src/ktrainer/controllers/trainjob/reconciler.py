@@ -29,6 +29,7 @@ from ktrainer.kube.errors import ApiError
 from ktrainer.kube.fields import Path, message_of
 from ktrainer.kube.jsonvalue import is_deeper_than
 from ktrainer.machinery.cache.objects import decoded
+from ktrainer.machinery.control.outcome import wish_of
 from ktrainer.machinery.control.reconcile import Result, RetryableError, Stale
 from ktrainer.runtime.errors import UnsupportedRuntime
 
@@ -179,6 +180,8 @@ class TrainJobReconciler:
         status = build_status(trainjob, seen, now)
         # What must not be lost with this process, or is not found a second time.
         at_once = bool(seen.first_failure or (seen.plan and deletes_itself(seen.plan)) or _is_unexpected(error))
+        # And what a turn of its own would cost a server that asks to be left alone.
+        at_once = at_once or (error is not None and wish_of(error) > 0)
         wait = await parts.publisher.publish(meta, trainjob.status, status, at_once=at_once)
         if seen.end is not None:
             await parts.finisher.clean(meta, seen.end)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from ktrainer.aio.cancellation import is_cancelled
 from ktrainer.machinery.admission.hook import AdmissionRequest, AdmissionResponse, Hook, errored
 from ktrainer.machinery.admission.review import BadReview, decode_review, encode_review, find_flaw, uid_of
-from ktrainer.machinery.cancellation import is_cancelled
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager

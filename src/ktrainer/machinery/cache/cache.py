@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SYNC_SECONDS = 120.0
 """How long the first state of a kind that the server knows may take."""
 
+ABSENT_GRACE_SECONDS = 60.0
+"""A kind that the server does not know for so long is gone; one that is starting may not know it yet."""
+
 
 class SyncTimeout(CacheError):
     """The first state did not become complete in time; the message names the informers and what keeps them."""
@@ -93,11 +96,12 @@ class Cache:
     async def wait_synced(self, timeout_seconds: float = SYNC_SECONDS) -> None:
         """Wait until all informers are complete; raises SyncTimeout when one of them takes too long.
 
-        A kind that the server does not know is waited for without limit: its time begins when that was last said of it.
+        A server that cannot be reached is waited for without limit, and so is a kind that it does not know: the time
+        begins when either was last met. A restart would bring neither.
         """
         began_at = self._clock.monotonic()
         while waiting := [informer for informer in self._informers.values() if not informer.has_synced]:
-            latest_at = min(max(began_at, informer.absent_at or began_at) for informer in waiting) + timeout_seconds
+            latest_at = min(max(began_at, self._excused_at(informer)) for informer in waiting) + timeout_seconds
             remaining = latest_at - self._clock.monotonic()
             if remaining <= 0:
                 troubles = "; ".join(f"{name}: {trouble}" for name, trouble in self.unsynced().items())
@@ -109,13 +113,15 @@ class Cache:
     def resource_version_of(self, resource: Resource) -> str:
         """Return the version up to which all caches of a resource are complete; empty where that cannot be told.
 
-        Those of single objects do not count: they hear of no others, and would hold everybody up until a bookmark.
+        Those of single objects do not count: they hear of no others, and would hold everybody up until a bookmark. That
+        of a kind that is gone gets no further, and what was written went with the kind.
         """
-        versions = [
-            each.store.resource_version
-            for each in self._informers.values()
-            if each.view.resource == resource and not each.view.is_of_one
-        ]
+        counting = [each for each in self._informers.values() if each.view.resource == resource]
+        counting = [each for each in counting if not each.view.is_of_one]
+        gone_since = self._clock.monotonic() - ABSENT_GRACE_SECONDS
+        if any(each.absent_since is not None and each.absent_since < gone_since for each in counting):
+            return ""
+        versions = [each.store.resource_version for each in counting]
         oldest = versions[0] if versions else ""
         for version in versions[1:]:
             order = compare(version, oldest)
@@ -123,6 +129,12 @@ class Cache:
                 return ""
             oldest = version if order is Order.OLDER else oldest
         return oldest
+
+    def _excused_at(self, informer: Informer[Any]) -> float:
+        """When there last was a reason why the informer could not become complete that is not its own."""
+        if informer.is_unreachable:
+            return self._clock.monotonic()
+        return max(informer.absent_at or 0.0, informer.unreachable_at or 0.0)
 
     def _build(self, view: View[T]) -> Informer[T]:
         return Informer(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Generic
 
+from ktrainer.aio.cancellation import uncancelled
 from ktrainer.kube.resourceversion import is_well_formed
 from ktrainer.machinery.cache.delta import Resync
 from ktrainer.machinery.cache.distribution import Distributor, Registration
@@ -21,7 +22,6 @@ from ktrainer.machinery.cache.reflector.reflector import Reflector
 from ktrainer.machinery.cache.source import Source
 from ktrainer.machinery.cache.store import Store
 from ktrainer.machinery.cache.vitals import Vitals
-from ktrainer.machinery.cancellation import uncancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,6 +119,21 @@ class Informer(Generic[T]):
     def absent_at(self) -> float | None:
         """When the server last said that it does not know the kind, in monotonic seconds."""
         return self._vitals.absent_at
+
+    @property
+    def absent_since(self) -> float | None:
+        """Since when the server has not known the kind, in monotonic seconds; None where it does, as far as we know."""
+        return self._vitals.absent_since
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether the server cannot be reached, as far as we know."""
+        return self._vitals.is_unreachable
+
+    @property
+    def unreachable_at(self) -> float | None:
+        """When the server last could not be reached, in monotonic seconds."""
+        return self._vitals.unreachable_at
 
     @property
     def store_objects(self) -> int:

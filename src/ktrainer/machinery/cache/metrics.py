@@ -91,6 +91,7 @@ class _Families:
         self._skips = self._counter("skipped_objects", "Objects that were passed over.", "reason")
         self._handler_errors = self._counter("handler_errors", "Exceptions raised by event handlers.")
         self._refused = self._gauge("refused", "Whether the server refuses to list and watch.", "reason")
+        self._unreachable = self._gauge("unreachable", "Whether the server cannot be reached.")
         self._age = self._gauge("last_event_age_seconds", "How long ago the server was last heard of.")
         self._objects = self._gauge("store_objects", "Objects in the store.")
         self._version = self._gauge("store_resource_version", "The newest version that is in the store.")
@@ -116,6 +117,7 @@ class _Families:
     def add_state(self, name: str, record: InformerRecord, informer: Observed, now: float) -> None:
         for refusal in Refusal:
             self._refused.add_metric((name, refusal), float(record.refusal is refusal))
+        self._unreachable.add_metric((name,), float(record.is_unreachable))
         self._age.add_metric((name,), now - informer.last_activity_at)
         self._objects.add_metric((name,), informer.store_objects)
         self._version.add_metric((name,), informer.store_version)

@@ -66,6 +66,7 @@ class InformerRecord:
         "events",
         "handler_errors",
         "idle_timeouts",
+        "is_unreachable",
         "list_items",
         "list_seconds",
         "refusal",
@@ -90,3 +91,5 @@ class InformerRecord:
         self.skips = dict.fromkeys(SkipReason, 0)
         self.handler_errors = 0
         self.refusal: Refusal | None = None
+        self.is_unreachable = False
+        """Whether the last thing that was tried had no answer."""

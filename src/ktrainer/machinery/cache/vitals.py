@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from ktrainer.client.errors import TransportError
 from ktrainer.kube.errors import ApiError, Expired, Forbidden, NotFound, Unauthorized
 from ktrainer.machinery.cache.record import Refusal
 
@@ -45,24 +46,40 @@ class Vitals:
         """When the server last said something, in monotonic seconds; at first, when we began."""
         self.absent_at: float | None = None
         """When the server last said that it does not know the kind, in monotonic seconds."""
+        self.absent_since: float | None = None
+        """When it first said so, of the times in a row; None where anything else has happened since."""
+        self.unreachable_at: float | None = None
+        """When the server last could not be reached, in monotonic seconds."""
 
     @property
     def is_absent(self) -> bool:
         """Whether the server does not know the kind, as far as we know."""
         return self._record.refusal is Refusal.NOT_FOUND
 
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether the server cannot be reached, as far as we know."""
+        return self._record.is_unreachable
+
     def heard(self) -> None:
         """The server said something."""
         self.last_activity_at = self._clock.monotonic()
+        self._record.is_unreachable = False
 
     def failed(self, error: Exception) -> None:
         """List or watch went wrong. That a version expired is routine and no trouble."""
+        self._record.is_unreachable = isinstance(error, TransportError)
         if isinstance(error, Expired):
             return
         self.last_error = f"{type(error).__name__}: {error}"
         self._record.refusal = refusal_of(error)
         if self.is_absent:
             self.absent_at = self._clock.monotonic()
+            self.absent_since = self.absent_at if self.absent_since is None else self.absent_since
+        else:
+            self.absent_since = None
+        if self.is_unreachable:
+            self.unreachable_at = self._clock.monotonic()
         trouble = (type(error), error.code if isinstance(error, ApiError) else 0)
         if trouble == self._trouble:
             return
@@ -76,6 +93,7 @@ class Vitals:
         """List or watch works."""
         self.last_error = None
         self._record.refusal = None
+        self.absent_since = None
         if self._trouble is not None:
             self._trouble = None
             _log.info("list and watch work again", informer=self._name)

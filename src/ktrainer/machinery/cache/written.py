@@ -2,7 +2,8 @@
 
 A reconciler that acts on a state from before its last write creates things twice. So it notes the version of every
 write, and does not act for that owner until the cache shows at least that version. Nothing is waited for that may never
-come: versions that cannot be compared count as seen, and so does all that was written before a quorum read began.
+come: versions that cannot be compared count as seen, and so does all that was written before a quorum read began, or of
+a kind that is gone.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from uuid import uuid4
 import structlog
 from structlog.contextvars import bound_contextvars
 
+from ktrainer.aio.cancellation import is_cancelled
 from ktrainer.kube.identity import ObjectKey
-from ktrainer.machinery.cancellation import is_cancelled
 from ktrainer.machinery.control.outcome import Ending, Outcome, failure_of, outcome_of
 from ktrainer.machinery.control.reconcile import Result
 from ktrainer.machinery.queue.workqueue import Item, ShutDown, WorkQueue
@@ -151,7 +151,7 @@ class Controller:
                 queue.add_after(key, stale_seconds, priority=priority)
                 self._stale_seconds[key] = min(2 * stale_seconds, STALE_CAP_SECONDS)
             case Ending.ERROR | Ending.TIMEOUT | Ending.PANIC:
-                queue.add_rate_limited(key, priority=priority)
+                queue.add_rate_limited(key, priority=priority, at_least_seconds=outcome.not_before)
                 if outcome.requeue_after is not None:
                     # The queue keeps the earlier of two times. Departs: upstream drops the deadline.
                     queue.add_after(key, outcome.requeue_after, priority=priority)

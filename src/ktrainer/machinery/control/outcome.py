@@ -14,6 +14,9 @@ from ktrainer.machinery.election.leader import NotLeading
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+NOT_BEFORE_MAX_SECONDS = 300.0
+"""The longest wait that a server may ask for: as long as the longest delay of a key that fails."""
+
 _EXPECTED = (ApiError, TransportError, RetryableError, TerminalError, NotLeading)
 """Failures that say all that there is to say by their message; any other comes with its stack."""
 
@@ -44,6 +47,8 @@ class Outcome:
     """In how many seconds the next turn comes at the latest; positive."""
     priority: int | None = None
     """The priority of the next turn; None for that of this one."""
+    not_before: float = 0.0
+    """In how many seconds a retry comes at the earliest, where the server asked for that; a deadline comes first."""
     error: BaseException | None = None
 
 
@@ -60,7 +65,22 @@ def failure_of(error: BaseException, *, timed_out: bool) -> Outcome:
     limits = [each.requeue_after for each in errors if isinstance(each, RetryableError)]
     # A time that has passed already would make a hot loop of the retries.
     requeue_after = min((limit for limit in limits if limit is not None and limit > 0), default=None)
-    return Outcome(_ending_of(errors, timed_out), requeue_after, error=error)
+    return Outcome(_ending_of(errors, timed_out), requeue_after, not_before=wish_of(error), error=error)
+
+
+def wish_of(error: BaseException) -> float:
+    """For how many seconds the server asks to be left alone, in the error or in what caused it."""
+    wish, waiting, seen = 0.0, [error], set[int]()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, ApiError):
+            wish = max(wish, each.retry_after or 0.0)
+        waiting += each.exceptions if isinstance(each, BaseExceptionGroup) else ()
+        waiting += [each.__cause__] if each.__cause__ is not None else ()
+    return min(wish, NOT_BEFORE_MAX_SECONDS)
 
 
 def _ending_of(errors: tuple[BaseException, ...], timed_out: bool) -> Ending:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
+from ktrainer.aio.cancellation import uncancelled
 from ktrainer.kube.errors import Conflict, NotFound
-from ktrainer.machinery.cancellation import uncancelled
 from ktrainer.machinery.election.lease import LEASES, MalformedLease, build_claim, build_release, parse_lease
 
 if TYPE_CHECKING:

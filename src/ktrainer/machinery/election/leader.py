@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import structlog
 
+from ktrainer.client.errors import FenceClosed
 from ktrainer.machinery.election.candidate import Candidate
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class LeaseLost(Exception):
     """We led and do not any more: the process must end, without finishing anything first."""
 
 
-class NotLeading(Exception):
+class NotLeading(FenceClosed):
     """A write was refused because only the leader may write, and we are not surely the leader."""
 
 

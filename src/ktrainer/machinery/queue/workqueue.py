@@ -101,9 +101,9 @@ class WorkQueue(Generic[K]):
         else:
             self._delays.put(key, seconds, priority)
 
-    def add_rate_limited(self, key: K, *, priority: int = 0) -> None:
-        """Count a failure of the key, and give it a turn after the delay that its failures demand."""
-        self.add_after(key, self._limiter.when(key), priority=priority)
+    def add_rate_limited(self, key: K, *, priority: int = 0, at_least_seconds: float = 0.0) -> None:
+        """Count a failure of the key, and give it a turn after the delay that its failures demand, or a longer one."""
+        self.add_after(key, max(self._limiter.when(key), at_least_seconds), priority=priority)
 
     def discard(self, key: K) -> None:
         """Take the key out again, whether it is ready or delayed; a turn that has begun goes on."""

@@ -162,6 +162,51 @@ def test_of_several_files_the_first_that_says_something_should_win(tmp_path: Pat
     assert config.tls.authorities == Material(path=second.parent / "ca.pem")
 
 
+def test_null_should_be_as_good_as_absent(path: Path) -> None:
+    empty = dict.fromkeys(["certificate-authority-data", "insecure-skip-tls-verify", "tls-server-name", "proxy-url"])
+    user = {
+        "client-certificate-data": None,
+        "token": None,
+        "auth-provider": None,
+        "exec": EXEC | {"env": [{"name": "A", "value": None}], "installHint": None, "provideClusterInfo": None},
+    }
+    content = document(cluster=empty | {"extensions": None}, user=user)
+    content["contexts"][0]["context"]["namespace"] = None
+    config = load(path, content)
+    assert (config.namespace, config.tls, config.credentials.environment) == ("default", TlsConfig(), {"A": ""})
+    content = document(users=[{"name": "u", "user": None}], current=None)
+    assert load(path, content, "here").credentials is None
+
+
+def test_what_a_plugin_is_told_should_be_as_it_is_in_the_file(path: Path) -> None:
+    extension = {"name": "client.authentication.k8s.io/exec", "extension": {"audience": None}}
+    config = load(
+        path, document(cluster={"extensions": [extension]}, user={"exec": EXEC | {"provideClusterInfo": True}})
+    )
+    assert config.credentials.cluster["config"] == {"audience": None}
+
+
+@pytest.mark.parametrize("odd", [None, 3, {"token": 12}, {"cluster": ["x"]}, {"exec": {"command": "aws"}}])
+def test_what_is_not_used_may_be_odd(path: Path, odd: object) -> None:
+    content = document()
+    for kind in ("context", "cluster", "user"):
+        content[f"{kind}s"].insert(0, {"name": "old", kind: odd})
+    assert load(path, content).server == "https://api:6443"
+
+
+def test_what_is_used_should_be_named_by_its_place_whatever_goes_before_it(path: Path) -> None:
+    content = document(user={"token": 12})
+    content["users"].insert(0, {"name": "old", "user": 3})
+    with pytest.raises(ConfigError) as caught:
+        load(path, content)
+    assert caught.value.field == "users[1].user.token"
+
+
+def test_a_document_without_end_should_not_be_followed(path: Path) -> None:
+    config = load(path, yaml.safe_dump(document(user={"token": "x"})) + "more: &more {again: *more}\n")
+    assert config.credentials == Authorization("Bearer x")
+
+
 @pytest.mark.parametrize(
     ("content", "field", "message"),
     [

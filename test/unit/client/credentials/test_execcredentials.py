@@ -165,6 +165,32 @@ async def test_a_failing_renewal_should_leave_the_grant_while_it_is_good(
     assert await header_of(credentials) == "Bearer 1"
 
 
+async def test_a_grant_that_has_expired_should_not_be_used_where_the_plugin_fails(
+    credentials: ExecCredentials, program: Program
+) -> None:
+    await credentials.grant()
+    program.fails = True
+    await asyncio.sleep(101)
+    for _ in range(2):
+        with pytest.raises(CredentialsFailed, match="no luck 2"):
+            await credentials.grant()
+    await asyncio.sleep(10)
+    program.fails = False
+    assert await header_of(credentials) == "Bearer 3"
+
+
+async def test_a_grant_that_expires_while_its_renewal_fails_should_not_be_used(
+    credentials: ExecCredentials, program: Program
+) -> None:
+    await credentials.grant()
+    program.fails, program.seconds = True, 15
+    await asyncio.sleep(99)
+    assert await header_of(credentials) == "Bearer 1", "the plugin runs meanwhile"
+    await asyncio.sleep(2)
+    with pytest.raises(CredentialsFailed, match="no luck 2"):
+        await credentials.grant()
+
+
 async def test_a_grant_that_has_expired_when_it_comes_should_be_tried_nevertheless(
     credentials: ExecCredentials, program: Program
 ) -> None:

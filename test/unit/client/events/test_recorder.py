@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -8,8 +8,16 @@ import orjson
 import pytest
 from structlog.testing import capture_logs
 
+from ktrainer.client.errors import FenceClosed
 from ktrainer.client.events.body import ObjectReference, Reporter
-from ktrainer.client.events.recorder import MAX_TRIES, QUEUE_LENGTH, SENDERS, STOP_SECONDS, EventRecorder
+from ktrainer.client.events.recorder import (
+    HOUSEKEEPING_SECONDS,
+    MAX_TRIES,
+    QUEUE_LENGTH,
+    SENDERS,
+    STOP_SECONDS,
+    EventRecorder,
+)
 from support.clients import client_and_server
 from support.scriptedserver import Action, ScriptedServer, answer, failure
 from support.virtualtime import VirtualClock, settle
@@ -20,9 +28,11 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/ns/events"
 
 
 @asynccontextmanager
-async def recording(clock: VirtualClock) -> AsyncIterator[tuple[EventRecorder, ScriptedServer]]:
+async def recording(
+    clock: VirtualClock, fence: Callable[[], None] | None = None
+) -> AsyncIterator[tuple[EventRecorder, ScriptedServer]]:
     """A recorder that runs, and is stopped at the end, when all is sent that can be."""
-    async with client_and_server(clock) as (client, server):
+    async with client_and_server(clock, fence=fence) as (client, server):
         recorder = EventRecorder(client, Reporter("c/d", "i"), clock=clock, random=Random(0))
         async with asyncio.TaskGroup() as group:
             group.create_task(recorder.run())
@@ -160,6 +170,27 @@ async def test_a_refused_event_should_be_dropped(recorder: EventRecorder, server
     assert [each["event"] for each in logs] == ["the API server refuses an event"] * 2
 
 
+async def test_an_event_that_the_fence_stops_should_be_dropped_and_the_next_be_sent(
+    virtual_clock: VirtualClock,
+) -> None:
+    is_leading = False
+
+    def fence() -> None:
+        if not is_leading:
+            raise FenceClosed("this process does not lead")
+
+    async with recording(virtual_clock, fence) as (recorder, server):
+        server.responder = lambda _: (answer(201),)
+        for number in range(2 * SENDERS):
+            record(recorder, str(number))
+        await asyncio.sleep(100)
+        assert not server.requests
+        is_leading = True
+        record(recorder, "after that")
+        await settle()
+        assert [event["note"] for event in bodies_of(server)] == ["after that"]
+
+
 async def test_an_object_should_not_flood_the_server(recorder: EventRecorder, server: ScriptedServer) -> None:
     for number in range(100):
         record(recorder, str(number))
@@ -238,3 +269,35 @@ async def test_a_stop_should_not_wait_for_a_server_that_cannot_be_reached(virtua
     assert [each["event"] for each in logs if each["log_level"] == "warning"] == [
         "dropping an event, the API server cannot be reached"
     ] * 2
+
+
+class CancelledWriter:
+    """Waits for something that others have cancelled."""
+
+    async def create(self, *_: object) -> bytes:
+        raise asyncio.CancelledError
+
+    patch = create
+
+
+class CancelledClock(VirtualClock):
+    """Tells the time for as long as nobody wants to look through series."""
+
+    def monotonic(self) -> float:
+        if super().monotonic() >= HOUSEKEEPING_SECONDS:
+            raise asyncio.CancelledError
+        return super().monotonic()
+
+
+@pytest.mark.parametrize("part", ["sender", "housekeeping"])
+async def test_a_part_that_is_cancelled_from_within_should_not_end_without_a_word(
+    virtual_clock: VirtualClock, part: str
+) -> None:
+    writer = CancelledWriter() if part == "sender" else SlowWriter()
+    clock = CancelledClock() if part == "housekeeping" else virtual_clock
+    recorder = EventRecorder(writer, Reporter("c/d", "i"), clock=clock, random=Random(0))
+    record(recorder)
+    with pytest.raises(ExceptionGroup) as caught:
+        async with asyncio.timeout(2 * HOUSEKEEPING_SECONDS):
+            await recorder.run()
+    assert caught.group_contains(InterruptedError)

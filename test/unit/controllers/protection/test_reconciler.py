@@ -7,6 +7,7 @@ from ktrainer.api.resources import TRAINING_RUNTIMES
 from ktrainer.kube.errors import Forbidden
 from ktrainer.kube.identity import ObjectKey
 from support.protectedruntimes import PROTECTED, TORCH, protecting
+from support.virtualtime import settle
 
 
 async def test_a_runtime_should_be_protected_while_an_unfinished_trainjob_refers_to_it() -> None:
@@ -173,6 +174,30 @@ async def test_a_runtime_that_is_gone_should_be_left_alone() -> None:
     async with protecting() as bench:
         await bench.protector.reconcile(ObjectKey("", "gone"))
         assert bench.runtimes.patches == []
+
+
+async def test_a_standby_should_hold_no_key_of_a_runtime_that_is_gone() -> None:
+    async with protecting(is_leading=False) as bench:
+        for number in range(20):
+            key = bench.runtimes.create(f"rt{number}")
+            job = bench.create_job(f"job{number}", name=key.name)
+            await settle()
+            bench.runtimes.update(key, metadata={"finalizers": PROTECTED})
+            bench.trainjobs.delete(job)
+            await settle()
+            assert bench.queue.depth() == {0: 1}
+            bench.runtimes.delete(key)
+            await settle()
+            assert not bench.queue.depth()
+
+
+async def test_a_standby_should_have_what_is_to_be_done_ready() -> None:
+    async with protecting(is_leading=False) as bench:
+        bench.create_job()
+        await settle()
+        assert bench.runtimes.finalizers() == []
+        await bench.work()
+        assert bench.runtimes.finalizers() == PROTECTED
 
 
 async def test_the_last_look_should_be_at_all_trainjobs_of_the_namespace_page_by_page() -> None:

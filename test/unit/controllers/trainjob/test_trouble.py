@@ -2,6 +2,8 @@
 
 import itertools
 
+import pytest
+
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, CONFIG_MAPS, JOBSETS, TRAINJOBS
 from ktrainer.kube.errors import ApiError
 from support.apiserver import Call
@@ -40,6 +42,25 @@ async def test_an_error_that_is_told_in_other_words_each_time_should_be_met_with
         assert (writes.count("apply jobsets") <= 20, writes.count(STATUS) <= 3) == (True, True)
         (ready,) = [each for each in cluster.status()["conditions"] if each["type"] == "ResourcesReady"]
         assert int(ready["message"].partition(":4")[2][:4]) > 0, "the words are renewed once in a while"
+
+
+async def test_a_server_that_asks_for_a_wait_should_have_it(virtual_clock: VirtualClock) -> None:
+    tries: list[float] = []
+
+    def refuse(call: Call) -> ApiError | None:
+        if call.resource != JOBSETS or call.verb != "apply":
+            return None
+        tries.append(virtual_clock.monotonic())
+        return api_error(429, "TooManyRequests", retry_after=120)
+
+    async with training_cluster(virtual_clock) as cluster:
+        cluster.server.refuse = refuse
+        cluster.submit()
+        await cluster.wait(245)
+        assert cluster.conditions()["ResourcesReady"] == "False ApplyFailed"
+        # What changes is looked at nevertheless, as our own first writes are.
+        assert [at for at in tries if at > 5] == [pytest.approx(120, abs=1), pytest.approx(240, abs=1)]
+        assert len(tries) <= 5
 
 
 async def test_a_snapshot_should_not_be_exchanged_while_something_else_is_wrong(virtual_clock: VirtualClock) -> None:

@@ -1,20 +1,22 @@
 import asyncio
-from collections.abc import Iterable
+import contextlib
+from collections.abc import AsyncIterator, Iterable
 from random import Random
 from typing import NoReturn
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from ktrainer.client.errors import ConnectFailed, CredentialsFailed, RequestTimeout, TransportError
 from ktrainer.client.selectors import Selectors
 from ktrainer.kube.identity import ObjectKey
-from ktrainer.machinery.cache.cache import SYNC_SECONDS, Cache, SyncTimeout
+from ktrainer.machinery.cache.cache import ABSENT_GRACE_SECONDS, SYNC_SECONDS, Cache, SyncTimeout
 from ktrainer.machinery.cache.metrics import CacheMetrics
 from ktrainer.machinery.cache.objects import CachedObject
 from ktrainer.machinery.cache.reader import NotCached, NotStarted, NotSynced
 from ktrainer.machinery.cache.source import View
 from ktrainer.machinery.cache.written import WrittenVersions
-from support.informers import WIDGET_VIEW, build_cache, running
+from support.informers import WIDGET_VIEW, build_cache, is_absent, running
 from support.modelevents import api_error
 from support.modelserver import WIDGETS, ModelServer
 from support.virtualtime import VirtualClock, settle
@@ -129,6 +131,62 @@ async def test_a_kind_that_came_should_have_its_time_and_no_more() -> None:
             await waiter
 
 
+@pytest.mark.parametrize(
+    "outage", [ConnectFailed("refused", refused=True), RequestTimeout("no answer"), CredentialsFailed("no token yet")]
+)
+async def test_a_server_that_cannot_be_reached_should_be_waited_for_without_limit(outage: TransportError) -> None:
+    server, registry = ModelServer(outage=outage), CollectorRegistry()
+    cache = build_cache(server, registry=registry)
+    cache.register(WIDGET_VIEW)
+    labels = {"name": "widgets.example.com"}
+    async with running(cache):
+        waiter = asyncio.create_task(cache.wait_synced())
+        await asyncio.sleep(10 * SYNC_SECONDS)
+        assert not waiter.done()
+        assert cache.unsynced() == {"widgets.example.com": f"{type(outage).__name__}: {outage}"}
+        assert registry.get_sample_value("reflector_unreachable", labels) == 1
+        server.outage = None
+        await waiter
+        assert registry.get_sample_value("reflector_unreachable", labels) == 0
+
+
+class HungServer(ModelServer):
+    """Takes connections, and never says anything."""
+
+    async def list_page(self, *_: object, **__: object) -> NoReturn:
+        await asyncio.sleep(60)
+        raise RequestTimeout("no answer after 60 s")
+
+    @contextlib.asynccontextmanager
+    async def watch(self, *_: object, **__: object) -> AsyncIterator[AsyncIterator[bytes]]:
+        yield await self.list_page()
+
+
+async def test_a_server_that_never_answers_should_count_as_one_that_cannot_be_reached() -> None:
+    cache = build_cache(HungServer())
+    cache.register(WIDGET_VIEW)
+    async with running(cache):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(10 * SYNC_SECONDS):
+                await cache.wait_synced()
+
+
+async def test_a_server_that_came_back_should_have_its_time_and_no_more(virtual_clock: VirtualClock) -> None:
+    server = ModelServer(outage=ConnectFailed("refused", refused=True))
+    cache = build_cache(server)
+    cache.register(WIDGET_VIEW)
+    async with running(cache):
+        waiter = asyncio.create_task(cache.wait_synced())
+        await asyncio.sleep(1000)
+        server.outage = api_error(403, "Forbidden")
+        await asyncio.sleep(SYNC_SECONDS / 2)
+        assert not waiter.done()
+        with pytest.raises(SyncTimeout, match="Forbidden"):
+            await waiter
+    # The last failure to reach it was up to one backoff before it came back.
+    assert virtual_clock.monotonic() <= 1000 + SYNC_SECONDS
+
+
 async def test_the_version_of_a_resource_should_be_that_of_its_slowest_cache() -> None:
     server = ModelServer()
     cache = build_cache(server)
@@ -186,6 +244,43 @@ async def test_ones_own_writes_should_be_seen_or_settled_by_a_new_list(virtual_c
         await asyncio.sleep(11)
         assert written.stale(OWNER, "uid", cache.resource_version_of) is None
         assert len(written) == 0
+
+
+async def test_ones_own_writes_should_not_be_waited_for_where_the_kind_is_gone(virtual_clock: VirtualClock) -> None:
+    server, registry = ModelServer(), CollectorRegistry()
+    written = WrittenVersions(registry, [WIDGETS])
+    metrics = CacheMetrics(registry, virtual_clock)
+    cache = Cache(server, clock=virtual_clock, random=Random(0), metrics=metrics, written=written)
+    informer = cache.register(OPTIONAL_VIEW)
+    async with running(cache):
+        await asyncio.sleep(5)
+        server.cut()
+        server.create("a")
+        written.record(OWNER, "uid", WIDGETS, "101")
+        server.outage = api_error(404, "NotFound")
+        await asyncio.sleep(ABSENT_GRACE_SECONDS - 1)
+        assert is_absent(informer)
+        assert written.stale(OWNER, "uid", cache.resource_version_of) == WIDGETS, "the server may just be starting"
+        await asyncio.sleep(15)
+        assert written.stale(OWNER, "uid", cache.resource_version_of) is None
+        server.outage = None
+        await asyncio.sleep(15)
+        assert cache.resource_version_of(WIDGETS) == "101"
+
+
+async def test_a_server_that_starts_should_not_make_a_kind_count_as_gone(virtual_clock: VirtualClock) -> None:
+    server = ModelServer()
+    cache = build_cache(server)
+    cache.register(WIDGET_VIEW)
+    async with running(cache):
+        await asyncio.sleep(5)
+        for _ in range(5):
+            server.outage = api_error(404, "NotFound")
+            server.cut()
+            await asyncio.sleep(ABSENT_GRACE_SECONDS / 2)
+            assert cache.resource_version_of(WIDGETS) == "100"
+            server.outage = None
+            await asyncio.sleep(15)
 
 
 async def test_a_list_that_need_not_be_the_newest_should_settle_nothing(virtual_clock: VirtualClock) -> None:

@@ -35,6 +35,7 @@ async def test_all_series_should_be_there_from_the_start() -> None:
         "short_watches_total",
         "watch_idle_timeouts_total",
         "handler_errors_total",
+        "unreachable",
         "last_event_age_seconds",
         "store_objects",
         "store_resource_version",

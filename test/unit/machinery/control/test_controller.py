@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
-from ktrainer.kube.errors import ServiceUnavailable
+from ktrainer.kube.errors import ServiceUnavailable, TooManyRequests
 from ktrainer.kube.identity import ObjectKey
 from ktrainer.machinery.control.controller import STALE_CAP_SECONDS, STALE_SECONDS, Controller, ControllerSettings
 from ktrainer.machinery.control.metrics import ControllerMetrics
@@ -152,6 +152,30 @@ async def test_a_wish_for_another_turn_should_be_granted_without_backoff(bench: 
     waits = [later - earlier for earlier, later in itertools.pairwise(bench.times())]
     assert waits == [pytest.approx(1, rel=0.1), pytest.approx(30), pytest.approx(30)]
     assert bench.count("controller_runtime_reconcile_total", result="requeue_after") == 2
+
+
+async def test_a_wait_that_the_server_asks_for_should_be_kept(bench: Bench) -> None:
+    bench.script = [TooManyRequests(429, "TooManyRequests", "slow down", retry_after=wish) for wish in (120, 1, 3600)]
+    async with running(bench.controller()):
+        bench.queue.add(KEY)
+        await asyncio.sleep(1000)
+    waits = [later - earlier for earlier, later in itertools.pairwise(bench.times())]
+    # The second failure's own delay is the longer one; nobody may ask for more than five minutes.
+    assert waits == [120, pytest.approx(2, rel=0.1), 300]
+
+
+async def test_a_deadline_should_come_first_whatever_the_server_asks_for(bench: Bench) -> None:
+    async def apply() -> Result:
+        try:
+            raise TooManyRequests(429, "TooManyRequests", "slow down", retry_after=120)
+        except TooManyRequests as error:
+            raise RetryableError("could not apply", requeue_after=30) from error
+
+    bench.script = [apply]
+    async with running(bench.controller()):
+        bench.queue.add(KEY)
+        await asyncio.sleep(1000)
+    assert bench.times() == [0, 30]
 
 
 async def test_a_stale_cache_should_be_looked_at_again_shortly_and_not_count_as_failure(bench: Bench) -> None:

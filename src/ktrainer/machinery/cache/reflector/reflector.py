@@ -137,6 +137,9 @@ class Reflector(Generic[T]):
 
     async def _list(self, end: WatchEnd) -> None:
         _log.debug("no stream of the initial state; listing it", informer=self._name, error=repr(end.error))
+        if isinstance(end.error, TransportError) and not end.is_open:
+            # The server may be hung; it would take as long again until the list has shown that.
+            self._note_failure(end.error)
         mark = self._mark()
         self._intake.begin(mark)
         self._intake.fill(await self._lister.fetch(self._vitals.heard, mark))

@@ -4,20 +4,36 @@ import asyncio
 from random import Random
 
 import pytest
+from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from ktrainer.client.config.config import ConnectionConfig, TlsConfig
+from ktrainer.client.connect import connect
 from ktrainer.client.errors import ConnectFailed
+from ktrainer.machinery.cache.cache import Cache
 from ktrainer.machinery.cache.delta import Snapshot
 from ktrainer.machinery.cache.fifo import Fifo
 from ktrainer.machinery.cache.instruments import Instruments
+from ktrainer.machinery.cache.metrics import CacheMetrics
 from ktrainer.machinery.cache.objects import CachedObject
 from ktrainer.machinery.cache.record import InformerRecord, RelistReason
 from ktrainer.machinery.cache.reflector.reflector import ABSENT_MAX_SECONDS, Reflector
 from ktrainer.machinery.cache.source import Source
 from ktrainer.machinery.cache.vitals import Vitals
-from support.informers import WIDGET_VIEW, contents_of, contents_of_server, informing, is_absent, is_synced, warnings_of
+from ktrainer.machinery.cache.written import WrittenVersions
+from support.informers import (
+    WIDGET_VIEW,
+    contents_of,
+    contents_of_server,
+    informing,
+    is_absent,
+    is_synced,
+    running,
+    warnings_of,
+)
 from support.modelevents import api_error
 from support.modelserver import ModelServer
+from support.scriptedserver import failure, serving
 from support.virtualtime import VirtualClock, settle
 
 
@@ -42,6 +58,31 @@ async def test_a_refusal_should_be_retried_for_ever_and_said_once(error: Excepti
             assert is_synced(informer)
             assert informer.last_error is None
     assert [entry["event"] for entry in logs if entry["log_level"] == "info"] == ["list and watch work again"]
+
+
+async def test_a_server_that_sheds_load_should_be_left_alone_and_its_word_be_told(virtual_clock: VirtualClock) -> None:
+    registry = CollectorRegistry()
+    async with serving() as server:
+        server.responder = lambda _: (failure(429, "TooManyRequests", headers=[("Retry-After", "30")]),)
+        connection = connect(
+            ConnectionConfig(server.url, TlsConfig(insecure=True)),
+            component="test",
+            clock=virtual_clock,
+            registry=registry,
+            qps=0,
+            burst=0,
+        )
+        metrics, written = CacheMetrics(registry, virtual_clock), WrittenVersions(registry, ())
+        cache = Cache(connection.cache_client, clock=virtual_clock, random=Random(0), metrics=metrics, written=written)
+        informer = cache.register(WIDGET_VIEW)
+        with capture_logs() as logs:
+            async with running(cache):
+                await asyncio.sleep(1)
+                assert "TooManyRequests" in (informer.last_error or "")
+                await asyncio.sleep(299)
+        assert 5 <= len(server.requests) <= 10
+        assert warnings_of(logs) == ["cannot list or watch; trying again"]
+        await connection.close()
 
 
 async def test_trouble_should_be_said_again_when_it_changes() -> None:

@@ -3,7 +3,7 @@ from contextlib import suppress
 
 import pytest
 
-from ktrainer.machinery.cancellation import is_cancelled, uncancelled
+from ktrainer.aio.cancellation import is_cancelled, uncancelled
 
 
 async def test_the_end_of_our_own_task_should_be_told_from_that_of_others() -> None:
