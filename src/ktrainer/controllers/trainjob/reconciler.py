@@ -20,7 +20,7 @@ from ktrainer.controllers.trainjob.builder import makes_snapshot
 from ktrainer.controllers.trainjob.conditions import failed_condition, state_of
 from ktrainer.controllers.trainjob.ending import decide_end, time_left
 from ktrainer.controllers.trainjob.glance import glance_at
-from ktrainer.controllers.trainjob.status import Seen, build_status, settled_status
+from ktrainer.controllers.trainjob.status import Seen, build_status, is_held_or_freed, settled_status
 from ktrainer.controllers.trainjob.vanished import deletes_itself
 from ktrainer.controllers.trainjob.verdict import READY, Verdict, previous_verdict, verdict_of, verdict_on
 from ktrainer.framework.errors import PluginError
@@ -145,9 +145,12 @@ class TrainJobReconciler:
             return await self._tell(trainjob, seen)
         if plan is not None:
             plan, trouble = await self._parts.builder.build(runtime, trainjob, plan)
+        else:
+            trouble = await self._parts.builder.hold(trainjob) or trouble
         if isinstance(trouble, ApiError) and trouble.namespace_terminating:
             return Result()
-        verdict = verdict_of(trouble) if trouble else verdict_on(plan) if plan else READY
+        known = verdict_on(plan) if plan else previous_verdict(restored(trainjob.status), READY)
+        verdict = verdict_of(trouble) if trouble else known
         # Once the snapshot is there, whatever else is wrong: nobody may exchange it meanwhile.
         digest = plan.runtime_digest if plan and (trouble is None or not makes_snapshot(plan)) else None
         is_due = self._parts.diagnosis.is_due(trainjob.metadata.key, workload)
@@ -168,8 +171,9 @@ class TrainJobReconciler:
         if error is not None:
             parts.events.creation_failed(meta, seen.verdict.message)
         status = build_status(trainjob, seen, now)
-        # What must not be lost with this process, or is not found a second time.
-        at_once = bool(seen.first_failure or (seen.plan and deletes_itself(seen.plan)) or _is_unexpected(error))
+        # What must not be lost with this process, is not found a second time, or may be over before it is told.
+        is_passing = (seen.plan and deletes_itself(seen.plan)) or is_held_or_freed(trainjob, status)
+        at_once = bool(seen.first_failure or is_passing or _is_unexpected(error))
         wait = await parts.publisher.publish(meta, trainjob.status, status, at_once=at_once)
         if seen.end is not None:
             await parts.finisher.clean(meta, seen.end)

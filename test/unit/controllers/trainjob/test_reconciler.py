@@ -326,6 +326,47 @@ async def test_a_jobset_that_may_have_ended_unseen_should_not_be_built_again(vir
         assert cluster.conditions()["Failed"] == "True JobSetDeleted"
 
 
+@pytest.mark.parametrize("is_self_deleting", [True, False])
+async def test_a_suspension_should_not_make_a_jobset_train_twice(
+    virtual_clock: VirtualClock, is_self_deleting: bool
+) -> None:
+    template = {"ttlSecondsAfterFinished": 0} if is_self_deleting else {}
+    async with idle_cluster(virtual_clock, runtime(template=template)) as cluster:
+        cluster.submit()
+        async with controller(cluster.server, virtual_clock):
+            await cluster.wait(1)
+            cluster.report(active=1, ready=1)
+            await cluster.wait(2)
+        cluster.server.remove(JOBSETS, "demo")
+        cluster.server.change(TRAINJOBS, "demo", {"spec": {"suspend": True}})
+        async with controller(cluster.server, virtual_clock):
+            await cluster.wait(5)
+            failed = cluster.conditions().get("Failed")
+            assert failed == ("True JobSetDeleted" if is_self_deleting else None)
+            assert (cluster.server.find(JOBSETS, "demo") is None) == is_self_deleting
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_a_jobset_that_was_held_should_be_built_again(virtual_clock: VirtualClock, is_told: bool) -> None:
+    async with training_cluster(virtual_clock, runtime(template={"ttlSecondsAfterFinished": 0})) as cluster:
+        cluster.submit()
+        await cluster.wait(1)
+        cluster.report(active=1, ready=1)
+        await cluster.wait(2)
+        if not is_told:
+            cluster.server.refuse = lambda call: api_error(500, "InternalError") if str(call) == STATUS else None
+        cluster.server.change(TRAINJOBS, "demo", {"spec": {"suspend": True}})
+        await cluster.wait(1)
+        assert cluster.status()["state"] == ("Suspended" if is_told else "Running")
+        cluster.server.remove(JOBSETS, "demo")
+        await cluster.wait(1)
+        cluster.server.refuse = lambda call: None
+        await cluster.wait(60)
+        jobset = cluster.server.find(JOBSETS, "demo")
+        assert jobset is not None
+        assert (jobset["spec"]["suspend"], cluster.status()["state"]) == (True, "Suspended")
+
+
 async def test_any_other_jobset_that_vanishes_should_be_built_again(virtual_clock: VirtualClock) -> None:
     async with training_cluster(virtual_clock) as cluster:
         cluster.submit()
