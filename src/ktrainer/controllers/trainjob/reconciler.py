@@ -107,23 +107,46 @@ class TrainJobReconciler:
 
     async def _finish(self, cached: CachedObject, glance: Glance, end: Condition) -> Result:
         """Do what is left for a TrainJob that has finished."""
-        parts, meta = self._parts, cached.metadata
+        parts, meta, trouble = self._parts, cached.metadata, ""
         self._forget(meta.key)
-        await parts.finisher.clean(meta, end)
+        try:
+            await parts.finisher.clean(meta, end)
+        except RetryableError as error:
+            trouble = str(error)
+        if await self._settle(cached, glance, end):
+            # Its next turn comes with what was just written.
+            return Result()
+        if parts.diagnosis.is_owed(meta.key):
+            trouble = trouble or "it cannot be told what failed first"
+        remaining = await parts.finisher.time_to_live(meta, glance, end, parts.server_time.now())
+        if meta.is_deleting:
+            remaining = None
+        elif remaining is not None and remaining <= 0:
+            # Whatever is still owed goes with it.
+            await parts.finisher.expire(meta)
+            return Result()
+        if trouble:
+            raise RetryableError(trouble, requeue_after=_after(remaining).requeue_after)
+        return _after(remaining)
+
+    async def _settle(self, cached: CachedObject, glance: Glance, end: Condition) -> bool:
+        """Write what the status of a TrainJob that has finished still lacks; return whether that was anything."""
+        parts, meta = self._parts, cached.metadata
         # Somebody else may have ended it, or the original did.
         is_unsettled = glance.status.state != state_of([end], suspend=False) or glance.status.completion_time is None
-        if is_unsettled or parts.diagnosis.is_owed(meta.key):
-            trainjob = _decoded(cached)
-            if isinstance(trainjob, TrainJob):
-                failure = await parts.diagnosis.fetch(meta) if parts.diagnosis.is_owed(meta.key) else None
-                status = settled_status(trainjob, parts.server_time.now(), failure)
-                await parts.publisher.publish(meta, trainjob.status, status)
-                if parts.diagnosis.is_owed(meta.key):
-                    raise RetryableError("it cannot be told what failed first")
-                if is_unsettled:
-                    # Its next turn comes with what was just written.
-                    return Result()
-        return _after(await parts.finisher.expire(meta, glance, end, parts.server_time.now()))
+        is_behind = glance.status.observed_generation != meta.generation
+        is_owed = parts.diagnosis.is_owed(meta.key)
+        # Some are only stopped once others have ended.
+        jobs = await parts.finisher.jobs_of(meta) if glance.has_jobs_left else ()
+        if not (is_unsettled or is_behind or is_owed or jobs):
+            return False
+        trainjob = _decoded(cached)
+        if not isinstance(trainjob, TrainJob):
+            return False
+        failure = await parts.diagnosis.fetch(meta) if is_owed else None
+        status = settled_status(trainjob, parts.server_time.now(), failure, jobs)
+        await parts.publisher.publish(meta, trainjob.status, status)
+        return status != trainjob.status
 
     async def _advance(self, trainjob: TrainJob) -> Result:
         """Take a TrainJob that has not finished one step further."""
