@@ -207,9 +207,11 @@ class TrainJobReconciler:
         if seen.verdict.is_lasting:
             _log.warning("nothing more can be done for now", reason=seen.verdict.reason, error=seen.verdict.message)
             return _after(wait, left, seen.verdict.retry_seconds)
+        retry = RetryableError(seen.verdict.message, requeue_after=_after(wait, left).requeue_after)
         if _is_unexpected(error):
-            raise error
-        raise RetryableError(seen.verdict.message, requeue_after=_after(wait, left).requeue_after) from error
+            # With its stack, and with the time that must not wait for it.
+            raise ExceptionGroup("a turn failed unexpectedly", [error, retry])
+        raise retry from error
 
     async def _reject(self, cached: CachedObject, errors: ErrorList) -> Result:
         """Say of a TrainJob that cannot be read what is wrong with it."""
