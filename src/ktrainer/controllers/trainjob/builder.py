@@ -65,6 +65,10 @@ class Builder:
         meta = trainjob.metadata
         try:
             workload = await runtime.status(trainjob) or self._departures.last_of(meta.key, meta.uid)
+            if workload is None and self._departures.is_behind:
+                raise Stale("it is not known yet how the JobSets ended that are gone")
+            if meta.is_deleting:
+                return Survey(workload, None, await _defaults(runtime, trainjob))
             is_new = workload is None and trainjob.status == TrainJobStatus()
             plan = await runtime.plan(trainjob, is_new=is_new)
             return Survey(workload, plan, plan.run_policy)

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 class Departures:
     """The ends of JobSets that are gone, by the TrainJob that controlled them. A handler of the JobSets' informer."""
 
-    def __init__(self, trainjobs: Informer[CachedObject]) -> None:
+    def __init__(self, trainjobs: Informer[CachedObject], jobsets: Informer[CachedObject]) -> None:
         self._trainjobs = trainjobs
+        self._jobsets = jobsets
         self._ends: dict[ObjectKey, tuple[str, WorkloadStatus]] = {}
         """With the uid of the TrainJob."""
         self._held: dict[ObjectKey, str] = {}
@@ -56,6 +57,11 @@ class Departures:
         """How the JobSet of a TrainJob ended, if it is gone and had ended before."""
         owner, status = self._ends.get(key, ("", None))
         return status if owner == uid else None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the cache may lack a JobSet of which nothing was kept yet: a relist is told in slices."""
+        return self._jobsets.is_telling
 
     def was_held(self, key: ObjectKey, uid: str) -> bool:
         """Whether the JobSet of a TrainJob was suspended when it went: such a one cannot have ended unseen."""

@@ -9,7 +9,7 @@ import msgspec
 import orjson
 import pytest
 
-from ktrainer.api.resources import TRAINJOBS
+from ktrainer.api.resources import JOBSETS, TRAINJOBS
 from ktrainer.controllers.trainjob.departures import Departures, ForgetFinished
 from ktrainer.kube.identity import ObjectKey
 from ktrainer.machinery.cache.objects import CachedObject
@@ -58,7 +58,7 @@ async def a_replica() -> AsyncIterator[Replica]:
     server = ModelServer(TRAINJOBS)
     cache = build_cache(server)
     trainjobs = cache.register(View(TRAINJOBS, CachedObject))
-    departures = Departures(trainjobs)
+    departures = Departures(trainjobs, build_cache(ModelServer(JOBSETS)).register(View(JOBSETS, CachedObject)))
     trainjobs.add_handler(ForgetFinished(departures))
     async with running(cache):
         await trainjobs.wait_synced()
@@ -141,6 +141,6 @@ async def test_news_of_a_former_trainjob_should_not_touch_its_successor() -> Non
 async def test_before_all_trainjobs_are_known_a_jobset_should_be_kept_for_the_unknown() -> None:
     server = ModelServer(TRAINJOBS)
     trainjobs = build_cache(server).register(View(TRAINJOBS, CachedObject))
-    departures = Departures(trainjobs)
+    departures = Departures(trainjobs, build_cache(ModelServer(JOBSETS)).register(View(JOBSETS, CachedObject)))
     departures.on_delete(jobset("uid-1"), False)
     assert departures.last_of(KEY, "uid-1") is not None
