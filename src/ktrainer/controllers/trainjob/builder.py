@@ -60,7 +60,10 @@ class Builder:
         self._events = events
 
     async def survey(self, runtime: Runtime, trainjob: TrainJob) -> Survey:
-        """How the workload is, what is to be written, and what went wrong while finding that out."""
+        """How the workload is, what is to be written, and what went wrong while finding that out.
+
+        For a TrainJob that is being deleted nothing is planned: somebody may hold it, but it needs nothing any more.
+        """
         workload: WorkloadStatus | None = None
         meta = trainjob.metadata
         try:

@@ -90,7 +90,7 @@ class Departures:
 
 
 class ForgetFinished:
-    """Forgets the JobSets of TrainJobs that have finished or go. A handler of the TrainJobs' informer."""
+    """Forgets the JobSets of TrainJobs that have finished or are gone. A handler of the TrainJobs' informer."""
 
     def __init__(self, departures: Departures) -> None:
         self._departures = departures
@@ -109,5 +109,8 @@ class ForgetFinished:
 
 
 def _is_over(trainjob: CachedObject) -> bool:
-    """Whether a TrainJob has finished or is being deleted, so that no JobSet can tell anything of it any more."""
-    return trainjob.metadata.is_deleting or by_state(trainjob)[0] in (State.COMPLETE, State.FAILED)
+    """Whether a TrainJob has finished, so that no JobSet can tell anything of it any more.
+
+    One that is being deleted has not: whoever holds it may want to know how it ends.
+    """
+    return by_state(trainjob)[0] in (State.COMPLETE, State.FAILED)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from ktrainer.client.servertime import ServerTime
     from ktrainer.controllers.trainjob.applied import Applied
-    from ktrainer.controllers.trainjob.builder import Builder
+    from ktrainer.controllers.trainjob.builder import Builder, Survey
     from ktrainer.controllers.trainjob.departures import Departures
     from ktrainer.controllers.trainjob.diagnosis import Diagnosis
     from ktrainer.controllers.trainjob.events import Events
@@ -94,7 +94,7 @@ class TrainJobReconciler:
             self._parts.diagnosis.forget(key, is_gone=True)
             return Result()
         meta, glance = cached.metadata, glance_at(cached)
-        if meta.is_deleting or (glance and not glance.is_ours):
+        if glance and not glance.is_ours:
             return Result()
         if resource := self._parts.written.stale(key, meta.uid, self._parts.version_of):
             raise Stale(f"the cache of {resource.plural} does not show our last write yet")
@@ -102,7 +102,7 @@ class TrainJobReconciler:
             return await self._finish(cached, glance, end)
         trainjob = _decoded(cached)
         if isinstance(trainjob, list):
-            return await self._reject(cached, trainjob)
+            return Result() if meta.is_deleting else await self._reject(cached, trainjob)
         return await self._advance(trainjob)
 
     async def _finish(self, cached: CachedObject, glance: Glance, end: Condition) -> Result:
@@ -157,15 +157,13 @@ class TrainJobReconciler:
             return await self._tell(trainjob, Seen(verdict=Verdict(Reason.VALIDATION_REJECTED, str(error)), end=failed))
         survey = await self._parts.builder.survey(runtime, trainjob)
         workload, plan, trouble = survey.workload, survey.plan, survey.trouble
+        if trainjob.metadata.is_deleting and workload is None:
+            return Result()
         end = decide_end(trainjob, workload, plan, survey.defaults, self._parts.server_time.now())
         if end and end.reason == Reason.JOBSET_DELETED and not await self._parts.builder.may_have_ended(trainjob):
             end = None
         if end is not None:
-            verdict = READY if workload else previous_verdict(restored(trainjob.status))
-            digest = plan.runtime_digest if plan and not makes_snapshot(plan) else None
-            failure = await self._parts.diagnosis.fetch(trainjob.metadata) if end.type == ConditionType.FAILED else None
-            seen = Seen(verdict=verdict, workload=workload, plan=plan, digest=digest, end=end, first_failure=failure)
-            return await self._tell(trainjob, seen)
+            return await self._end(trainjob, survey, end)
         if plan is not None:
             plan, trouble = await self._parts.builder.build(runtime, trainjob, plan)
         else:
@@ -187,6 +185,15 @@ class TrainJobReconciler:
             first_failure=failure,
         )
         return await self._tell(trainjob, seen, trouble)
+
+    async def _end(self, trainjob: TrainJob, survey: Survey, end: Condition) -> Result:
+        """End a TrainJob."""
+        workload, plan = survey.workload, survey.plan
+        verdict = READY if workload else previous_verdict(restored(trainjob.status))
+        digest = plan.runtime_digest if plan and not makes_snapshot(plan) else None
+        failure = await self._parts.diagnosis.fetch(trainjob.metadata) if end.type == ConditionType.FAILED else None
+        seen = Seen(verdict=verdict, workload=workload, plan=plan, digest=digest, end=end, first_failure=failure)
+        return await self._tell(trainjob, seen)
 
     async def _tell(self, trainjob: TrainJob, seen: Seen, error: Exception | None = None) -> Result:
         """Write the status, do what follows from an end, and decide about the next turn."""
