@@ -54,8 +54,21 @@ class Calls:
     failures: list[str] = field(default_factory=list)
     presented: set[bytes] = field(default_factory=set)
     """The certificates that were seen (DER)."""
-    follows: bool = True
-    """Whether what the API server trusts is looked at; while it is not, what was seen last counts."""
+    _follows: bool = True
+    _looking: threading.Lock = field(default_factory=threading.Lock)
+
+    def follow(self, is_wanted: bool) -> None:
+        """Say whether to look at what the API server trusts; while nobody does, what was seen last counts.
+
+        No look is under way any more when this returns.
+        """
+        with self._looking:
+            self._follows = is_wanted
+
+    def look(self, api: Api, hooks: HookReplicas) -> list[str]:
+        """What the API server trusts for each replica; nothing while that is not to be followed."""
+        with self._looking:
+            return hooks.bundles(api) if self._follows else []
 
 
 @asynccontextmanager
@@ -69,8 +82,8 @@ async def calling(kubeconfig: Path, hooks: HookReplicas, per_second: float) -> A
         with closing(Api(kubeconfig)) as api:
             for number in itertools.count():
                 began = time.monotonic()
-                if calls.follows and began - looked_at >= _BUNDLE_SECONDS:
-                    bundles, looked_at = hooks.bundles(api), began
+                if began - looked_at >= _BUNDLE_SECONDS:
+                    bundles, looked_at = calls.look(api, hooks) or bundles, began
                 index = number % len(hooks.ports)
                 try:
                     calls.presented.add(call(hooks.ports[index], bundles[index]))

@@ -20,7 +20,7 @@ from ktrainer.controllers.trainjob.publisher import Publisher
 from ktrainer.controllers.trainjob.reconciler import ReconcilerParts, TrainJobReconciler
 from ktrainer.controllers.trainjob.watches import BY_RUNTIME_CLASS, Concerned, by_runtime_class
 from ktrainer.controllers.trainjob.writer import Writer
-from ktrainer.framework.watch import Concerns
+from ktrainer.framework.watch import Concerns, Watch
 from ktrainer.machinery.control.controller import ControllerSettings
 from ktrainer.machinery.control.handlers import EnqueueAnew, EnqueueForObject, EnqueueForOwner, MapFunc
 from ktrainer.machinery.control.standby import StandbyQueue
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from ktrainer.api.configuration import Configuration
     from ktrainer.app.clusterview import ClusterView
-    from ktrainer.framework.watch import Watch
     from ktrainer.machinery.operator import Operator
     from ktrainer.runtime.registry import Runtimes
 
@@ -47,15 +46,14 @@ def add_controllers(
 ) -> None:
     """Add the controller that runs TrainJobs; it works while this replica leads."""
     watches = tuple(dict.fromkeys(watch for runtime in runtimes.all() for watch in runtime.watches()))
-    departures = Departures(view.trainjobs)
+    jobsets = view.follow(Watch(JOBSETS))
+    departures = Departures(view.trainjobs, jobsets)
     reconciler = _build_reconciler(operator, view, runtimes, departures, in_full=Gate.CONDITIONS_WHILE_RUNNING in gates)
     wanted = configuration.controller.group_kind_concurrency.get(str(TRAINJOBS.group_kind), 1)
     settings = ControllerSettings("trainjob_controller", workers=max(WORKERS, wanted))
     queue = operator.controller(settings, reconciler.reconcile)
     view.trainjobs.add_handler(ForgetFinished(departures))
-    for watch in watches:
-        if watch.resource == JOBSETS:
-            view.follow(watch).add_handler(departures)
+    jobsets.add_handler(departures)
     _wake(StandbyQueue(queue, view.trainjobs.store), view, watches)
 
 

@@ -24,6 +24,8 @@ MOMENT_SECONDS: Final = 0.001
 """What is not worth waiting for."""
 PEACE_SECONDS: Final = 1.0
 """How long an object that was changed back is left alone."""
+CONFLICT_SECONDS: Final = 5.0
+"""How long a conflict may be due to a cache that is behind."""
 
 
 class _Record(NamedTuple):
@@ -45,6 +47,13 @@ class _Refusal(NamedTuple):
     """When it was refused, in monotonic seconds."""
 
 
+class _Conflict(NamedTuple):
+    digest: bytes
+    """Of what was sent, preconditions included."""
+    since: float
+    """When it was first refused, in monotonic seconds."""
+
+
 class Applied:
     """The last applied objects by owner."""
 
@@ -53,6 +62,8 @@ class Applied:
         self._records: dict[ObjectKey, dict[tuple[Resource, str], _Record]] = {}
         self._refusals: dict[ObjectKey, _Refusal] = {}
         """The last object of an owner that the server found too large."""
+        self._conflicts: dict[ObjectKey, dict[tuple[Resource, str], _Conflict]] = {}
+        """The last writes that met something else than they were for."""
 
     def is_same(self, owner: ObjectKey, resource: Resource, name: str, body: bytes) -> bool:
         """Whether this very body was applied last."""
@@ -80,6 +91,7 @@ class Applied:
         """Note that an object was applied, and what the server answered."""
         record = _Record(_digest(body), _generation(answer), covers(answer, wanted), self._clock.monotonic())
         self._records.setdefault(owner, {})[resource, name] = record
+        self._conflicts.get(owner, {}).pop((resource, name), None)
 
     def check_peace(self, owner: ObjectKey, resource: Resource, name: str, body: bytes) -> None:
         """Raise RetryableError where this very body was written a moment ago, and somebody else has undone it."""
@@ -103,10 +115,23 @@ class Applied:
         if refusal.at + LARGE_SECONDS - self._clock.monotonic() > MOMENT_SECONDS:
             raise refusal.error.with_traceback(None)
 
+    def is_lasting_conflict(self, owner: ObjectKey, resource: Resource, name: str, sent: bytes) -> bool:
+        """Note a conflict; return whether this very write has met it for longer than any cache is behind.
+
+        As a rule a conflict means that an object has changed, which the cache will show; but admission may answer so,
+        too.
+        """
+        now, conflicts = self._clock.monotonic(), self._conflicts.setdefault(owner, {})
+        known = conflicts.get((resource, name))
+        if known is None or known.digest != _digest(sent):
+            conflicts[resource, name] = known = _Conflict(_digest(sent), now)
+        return now - known.since > CONFLICT_SECONDS
+
     def forget(self, owner: ObjectKey) -> None:
         """Forget all objects of an owner."""
         self._records.pop(owner, None)
         self._refusals.pop(owner, None)
+        self._conflicts.pop(owner, None)
 
     def _find(self, owner: ObjectKey, resource: Resource, name: str) -> _Record | None:
         return self._records.get(owner, {}).get((resource, name))

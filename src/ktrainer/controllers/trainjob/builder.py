@@ -17,6 +17,7 @@ from ktrainer.kube.errors import ApiError
 from ktrainer.machinery.cache.reader import CacheError
 from ktrainer.machinery.control.reconcile import RetryableError, Stale
 from ktrainer.machinery.election.leader import NotLeading
+from ktrainer.plugins.jobset.build import build_suspension, is_suspension
 
 if TYPE_CHECKING:
     from ktrainer.api.trainjob import TrainJob
@@ -59,11 +60,18 @@ class Builder:
         self._events = events
 
     async def survey(self, runtime: Runtime, trainjob: TrainJob) -> Survey:
-        """How the workload is, what is to be written, and what went wrong while finding that out."""
+        """How the workload is, what is to be written, and what went wrong while finding that out.
+
+        For a TrainJob that is being deleted nothing is planned: somebody may hold it, but it needs nothing any more.
+        """
         workload: WorkloadStatus | None = None
         meta = trainjob.metadata
         try:
             workload = await runtime.status(trainjob) or self._departures.last_of(meta.key, meta.uid)
+            if workload is None and self._departures.is_behind:
+                raise Stale("it is not known yet how the JobSets ended that are gone")
+            if meta.is_deleting:
+                return Survey(workload, None, await _defaults(runtime, trainjob))
             is_new = workload is None and trainjob.status == TrainJobStatus()
             plan = await runtime.plan(trainjob, is_new=is_new)
             return Survey(workload, plan, plan.run_policy)
@@ -79,9 +87,22 @@ class Builder:
         """
         meta = trainjob.metadata
         present = await self._reader.fetch(JOBSETS, meta.namespace, meta.name, live=True)
-        if present is not None and is_controlled(present, trainjob.metadata.uid):
+        if present is not None and is_controlled(present, meta.uid):
             raise Stale("the cache of jobsets does not show the JobSet yet")
         return not self._departures.was_held(meta.key, meta.uid)
+
+    async def hold(self, trainjob: TrainJob) -> Exception | None:
+        """Let a suspension reach the workload though there is no plan; return what went wrong."""
+        meta = trainjob.metadata
+        try:
+            jobset = await self._reader.fetch(JOBSETS, meta.namespace, meta.name) if trainjob.spec.suspend else None
+            if jobset and is_controlled(jobset, meta.uid) and not jobset["spec"].get("suspend"):
+                await self._writer.write(trainjob, build_suspension(jobset), is_settled=False)
+        except _PASSING:
+            raise
+        except Exception as error:  # as above
+            return error
+        return None
 
     async def build(self, runtime: Runtime, trainjob: TrainJob, plan: Plan) -> tuple[Plan | None, Exception | None]:
         """Write what is planned; return the plan that counts, and what went wrong."""
@@ -98,11 +119,16 @@ class Builder:
         return plan, None
 
     async def _write_all(self, trainjob: TrainJob, plan: Plan) -> None:
+        settled = is_settled(restored(trainjob.status), trainjob.metadata.generation)
+        # First of all: pods that shall stop must not run on since something else is refused.
+        urgent = [each for each in plan.components if is_suspension(each)]
+        for component in urgent:
+            await self._writer.write(trainjob, component, is_settled=settled)
         if makes_snapshot(plan) and trainjob.status.runtime_digest not in (None, plan.runtime_digest):
             await self._renew_digest(trainjob, plan)
-        settled = is_settled(restored(trainjob.status), trainjob.metadata.generation)
         for component in plan.components:
-            await self._writer.write(trainjob, component, is_settled=settled)
+            if component not in urgent:
+                await self._writer.write(trainjob, component, is_settled=settled)
 
     async def _renew_digest(self, trainjob: TrainJob, plan: Plan) -> None:
         """Store the digest of another snapshot than that which was lost, before it is there: else nobody trusts it."""

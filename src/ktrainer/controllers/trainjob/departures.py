@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 class Departures:
     """The ends of JobSets that are gone, by the TrainJob that controlled them. A handler of the JobSets' informer."""
 
-    def __init__(self, trainjobs: Informer[CachedObject]) -> None:
+    def __init__(self, trainjobs: Informer[CachedObject], jobsets: Informer[CachedObject]) -> None:
         self._trainjobs = trainjobs
+        self._jobsets = jobsets
         self._ends: dict[ObjectKey, tuple[str, WorkloadStatus]] = {}
         """With the uid of the TrainJob."""
         self._held: dict[ObjectKey, str] = {}
@@ -57,6 +58,11 @@ class Departures:
         owner, status = self._ends.get(key, ("", None))
         return status if owner == uid else None
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the cache may lack a JobSet of which nothing was kept yet: a relist is told in slices."""
+        return self._jobsets.is_telling
+
     def was_held(self, key: ObjectKey, uid: str) -> bool:
         """Whether the JobSet of a TrainJob was suspended when it went: such a one cannot have ended unseen."""
         return self._held.get(key) == uid
@@ -84,7 +90,7 @@ class Departures:
 
 
 class ForgetFinished:
-    """Forgets the JobSets of TrainJobs that have finished or go. A handler of the TrainJobs' informer."""
+    """Forgets the JobSets of TrainJobs that have finished or are gone. A handler of the TrainJobs' informer."""
 
     def __init__(self, departures: Departures) -> None:
         self._departures = departures
@@ -103,5 +109,8 @@ class ForgetFinished:
 
 
 def _is_over(trainjob: CachedObject) -> bool:
-    """Whether a TrainJob has finished or is being deleted, so that no JobSet can tell anything of it any more."""
-    return trainjob.metadata.is_deleting or by_state(trainjob)[0] in (State.COMPLETE, State.FAILED)
+    """Whether a TrainJob has finished, so that no JobSet can tell anything of it any more.
+
+    One that is being deleted has not: whoever holds it may want to know how it ends.
+    """
+    return by_state(trainjob)[0] in (State.COMPLETE, State.FAILED)

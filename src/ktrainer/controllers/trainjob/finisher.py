@@ -6,22 +6,26 @@ for which the failure had to be stored first; and some time later the TrainJob i
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.resources import COSCHEDULING_POD_GROUPS, JOBSETS, TRAINJOBS, VOLCANO_POD_GROUPS
 from ktrainer.api.trainjob import RuntimeRef
 from ktrainer.api.trainjobstatus import ConditionType, Reason
+from ktrainer.client.errors import TransportError
 from ktrainer.controllers.trainjob.ttl import seconds_to_live
 from ktrainer.framework.component import is_controlled
 from ktrainer.kube.access import Access
-from ktrainer.kube.errors import Conflict, NotFound
-from ktrainer.machinery.control.reconcile import Stale
+from ktrainer.kube.errors import ApiError, Conflict, NotFound
+from ktrainer.machinery.control.reconcile import RetryableError, Stale
+from ktrainer.plugins.jobset.status import status_of
 from ktrainer.runtime.errors import UnsupportedRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from ktrainer.api.trainjobstatus import JobStatus
     from ktrainer.client.client import Client
     from ktrainer.controllers.trainjob.glance import Glance
     from ktrainer.framework.reader import Reader
@@ -50,11 +54,18 @@ class Finisher:
         """The uids of objects that are deleted, but still in the cache."""
 
     async def clean(self, meta: ObjectMeta, end: Condition) -> None:
-        """Delete what must not outlive the end; raises what the client raises, to be tried again."""
-        for resource in self._gangs:
-            await self._delete(resource, meta)
-        if end.type == ConditionType.FAILED and end.reason == Reason.DEADLINE_EXCEEDED:
-            await self._delete(JOBSETS, meta)
+        """Delete what must not outlive the end, as far as possible; raises RetryableError where something is left."""
+        is_late = end.type == ConditionType.FAILED and end.reason == Reason.DEADLINE_EXCEEDED
+        errors: list[ApiError | TransportError] = []
+        # What trains goes before what it trains by.
+        for resource in (JOBSETS, *self._gangs) if is_late else self._gangs:
+            try:
+                await self._delete(resource, meta)
+            except (ApiError, TransportError) as error:
+                errors.append(error)
+        if errors:
+            told = "; ".join(map(str, errors))
+            raise RetryableError(f"what must not outlive the end cannot be deleted: {told}") from errors[0]
 
     async def _delete(self, resource: Resource, meta: ObjectMeta) -> None:
         present = await self._reader.fetch(resource, meta.namespace, meta.name)
@@ -63,34 +74,33 @@ class Finisher:
             return
         metadata = present["metadata"]
         uid = metadata["uid"]
-        is_ours = is_controlled(present, meta.uid)
-        if not is_ours or "deletionTimestamp" in metadata or self._deleted.get((resource, meta.key)) == uid:
+        is_going = "deletionTimestamp" in metadata or self._deleted.get((resource, meta.key)) == uid
+        if is_going or not is_controlled(present, meta.uid):
             return
-        try:
+        with contextlib.suppress(NotFound):
             await self._client.delete(resource, meta.key, uid=uid)
-        except (NotFound, Conflict):
-            # Gone already, or another one of the same name.
-            return
         self._deleted[resource, meta.key] = uid
 
-    async def expire(self, meta: ObjectMeta, glance: Glance, end: Condition, now: datetime) -> float | None:
-        """Delete a TrainJob whose time is up; return in how many seconds it will be, none for never.
+    async def jobs_of(self, meta: ObjectMeta) -> tuple[JobStatus, ...]:
+        """How the jobs of a TrainJob are doing, as the cache has it; none where its JobSet is gone."""
+        present = await self._reader.fetch(JOBSETS, meta.namespace, meta.name)
+        return status_of(present).jobs if present and is_controlled(present, meta.uid) else ()
 
-        Raises Stale where the TrainJob has changed meanwhile, and what the client raises.
-        """
+    async def time_to_live(self, meta: ObjectMeta, glance: Glance, end: Condition, now: datetime) -> float | None:
+        """How long a TrainJob stays, not positive when its time is up; none where it stays for ever."""
         seconds = glance.spec.ttl_seconds_after_finished
         if seconds is None:
             seconds = await self._default_ttl(meta, glance)
-        remaining = seconds_to_live(glance.status.completion_time or end.last_transition_time, seconds, now)
-        if remaining is None or remaining > 0:
-            return remaining
+        return seconds_to_live(glance.status.completion_time or end.last_transition_time, seconds, now)
+
+    async def expire(self, meta: ObjectMeta) -> None:
+        """Delete a TrainJob; raises Stale where it has changed meanwhile, and what the client raises."""
         try:
             await self._client.delete(TRAINJOBS, meta.key, uid=meta.uid, resource_version=meta.resource_version)
         except NotFound:
-            return None
+            return
         except Conflict as error:
             raise Stale(f"the TrainJob has changed meanwhile: {error}") from error
-        return None
 
     async def _default_ttl(self, meta: ObjectMeta, glance: Glance) -> int | None:
         ref = glance.spec.runtime_ref

@@ -12,8 +12,9 @@ import msgspec
 from ktrainer.api.labels import GROUP
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES
 from ktrainer.api.trainjob import TRAINJOB_CONTROLLER
+from ktrainer.api.trainjobstatus import ConditionType, Reason
 from ktrainer.controllers.trainjob.conditions import end_of
-from ktrainer.kube.conditions import Condition  # noqa: TC001 - msgspec reads the annotations at run time
+from ktrainer.kube.conditions import Condition, find
 
 if TYPE_CHECKING:
     from ktrainer.machinery.cache.objects import CachedObject
@@ -31,11 +32,19 @@ class _Spec(msgspec.Struct, rename="camel", gc=False):
     ttl_seconds_after_finished: int | None = None
 
 
+class _Job(msgspec.Struct, gc=False):
+    ready: int = 0
+    active: int = 0
+    suspended: int = 0
+
+
 class _Status(msgspec.Struct, rename="camel", gc=False):
     conditions: tuple[Condition, ...] = ()
     state: str | None = None
     completion_time: str | None = None
     runtime_digest: str | None = None
+    observed_generation: int | None = None
+    jobs_status: tuple[_Job, ...] = ()
 
 
 _specs = msgspec.json.Decoder(_Spec)
@@ -57,6 +66,17 @@ class Glance(msgspec.Struct, gc=False, frozen=True):
     def end(self) -> Condition | None:
         """The condition that says that the TrainJob has finished."""
         return end_of(self.status.conditions)
+
+    @property
+    def needs_runtime(self) -> bool:
+        """Whether the TrainJob has no snapshot of its runtime yet, or has missed the runtime since it was lost."""
+        ready = find(self.status.conditions, ConditionType.RESOURCES_READY)
+        return not self.status.runtime_digest or (ready is not None and ready.reason == Reason.RUNTIME_NOT_FOUND)
+
+    @property
+    def has_jobs_left(self) -> bool:
+        """Whether the status tells of jobs that have not ended: those alone can still change when all is over."""
+        return any(job.ready or job.active or job.suspended for job in self.status.jobs_status)
 
 
 def glance_at(trainjob: CachedObject) -> Glance | None:

@@ -20,7 +20,7 @@ from ktrainer.controllers.trainjob.builder import stored_digest
 from ktrainer.controllers.trainjob.conditions import failed_condition, state_of
 from ktrainer.controllers.trainjob.ending import decide_end, time_left
 from ktrainer.controllers.trainjob.glance import glance_at
-from ktrainer.controllers.trainjob.status import Seen, build_status, settled_status
+from ktrainer.controllers.trainjob.status import Seen, build_status, is_held_or_freed, settled_status
 from ktrainer.controllers.trainjob.vanished import deletes_itself
 from ktrainer.controllers.trainjob.verdict import READY, Verdict, previous_verdict, verdict_of, verdict_on
 from ktrainer.framework.errors import PluginError
@@ -95,7 +95,7 @@ class TrainJobReconciler:
             self._parts.diagnosis.forget(key, is_gone=True)
             return Result()
         meta, glance = cached.metadata, glance_at(cached)
-        if meta.is_deleting or (glance and not glance.is_ours):
+        if glance and not glance.is_ours:
             return Result()
         if resource := self._parts.written.stale(key, meta.uid, self._parts.version_of):
             raise Stale(f"the cache of {resource.plural} does not show our last write yet")
@@ -103,28 +103,51 @@ class TrainJobReconciler:
             return await self._finish(cached, glance, end)
         trainjob = _decoded(cached)
         if isinstance(trainjob, list):
-            return await self._reject(cached, trainjob)
+            return Result() if meta.is_deleting else await self._reject(cached, trainjob)
         return await self._advance(trainjob)
 
     async def _finish(self, cached: CachedObject, glance: Glance, end: Condition) -> Result:
         """Do what is left for a TrainJob that has finished."""
-        parts, meta = self._parts, cached.metadata
+        parts, meta, trouble = self._parts, cached.metadata, ""
         self._forget(meta.key)
-        await parts.finisher.clean(meta, end)
+        try:
+            await parts.finisher.clean(meta, end)
+        except RetryableError as error:
+            trouble = str(error)
+        if await self._settle(cached, glance, end):
+            # Its next turn comes with what was just written.
+            return Result()
+        if parts.diagnosis.is_owed(meta.key):
+            trouble = trouble or "it cannot be told what failed first"
+        remaining = await parts.finisher.time_to_live(meta, glance, end, parts.server_time.now())
+        if meta.is_deleting:
+            remaining = None
+        elif remaining is not None and remaining <= 0:
+            # Whatever is still owed goes with it.
+            await parts.finisher.expire(meta)
+            return Result()
+        if trouble:
+            raise RetryableError(trouble, requeue_after=_after(remaining).requeue_after)
+        return _after(remaining)
+
+    async def _settle(self, cached: CachedObject, glance: Glance, end: Condition) -> bool:
+        """Write what the status of a TrainJob that has finished still lacks; return whether that was anything."""
+        parts, meta = self._parts, cached.metadata
         # Somebody else may have ended it, or the original did.
         is_unsettled = glance.status.state != state_of([end], suspend=False) or glance.status.completion_time is None
-        if is_unsettled or parts.diagnosis.is_owed(meta.key):
-            trainjob = _decoded(cached)
-            if isinstance(trainjob, TrainJob):
-                failure = await parts.diagnosis.fetch(meta) if parts.diagnosis.is_owed(meta.key) else None
-                status = settled_status(trainjob, parts.server_time.now(), failure)
-                await parts.publisher.publish(meta, trainjob.status, status)
-                if parts.diagnosis.is_owed(meta.key):
-                    raise RetryableError("it cannot be told what failed first")
-                if is_unsettled:
-                    # Its next turn comes with what was just written.
-                    return Result()
-        return _after(await parts.finisher.expire(meta, glance, end, parts.server_time.now()))
+        is_behind = glance.status.observed_generation != meta.generation
+        is_owed = parts.diagnosis.is_owed(meta.key)
+        # Some are only stopped once others have ended.
+        jobs = await parts.finisher.jobs_of(meta) if glance.has_jobs_left else ()
+        if not (is_unsettled or is_behind or is_owed or jobs):
+            return False
+        trainjob = _decoded(cached)
+        if not isinstance(trainjob, TrainJob):
+            return False
+        failure = await parts.diagnosis.fetch(meta) if is_owed else None
+        status = settled_status(trainjob, parts.server_time.now(), failure, jobs)
+        await parts.publisher.publish(meta, trainjob.status, status)
+        return status != trainjob.status
 
     async def _advance(self, trainjob: TrainJob) -> Result:
         """Take a TrainJob that has not finished one step further."""
@@ -135,6 +158,8 @@ class TrainJobReconciler:
             return await self._tell(trainjob, Seen(verdict=Verdict(Reason.VALIDATION_REJECTED, str(error)), end=failed))
         survey = await self._parts.builder.survey(runtime, trainjob)
         workload, plan, trouble = survey.workload, survey.plan, survey.trouble
+        if trainjob.metadata.is_deleting and workload is None:
+            return Result()
         end = decide_end(trainjob, workload, plan, survey.defaults, self._parts.server_time.now())
         if end and end.reason == Reason.JOBSET_DELETED and not await self._parts.builder.may_have_ended(trainjob):
             end = None
@@ -142,9 +167,12 @@ class TrainJobReconciler:
             return await self._end(trainjob, survey, end)
         if plan is not None:
             plan, trouble = await self._parts.builder.build(runtime, trainjob, plan)
+        else:
+            trouble = await self._parts.builder.hold(trainjob) or trouble
         if isinstance(trouble, ApiError) and trouble.namespace_terminating:
             return Result()
-        verdict = verdict_of(trouble) if trouble else verdict_on(plan) if plan else READY
+        known = verdict_on(plan) if plan else previous_verdict(restored(trainjob.status), READY)
+        verdict = verdict_of(trouble) if trouble else known
         is_due = self._parts.diagnosis.is_due(trainjob.metadata.key, workload)
         failure = await self._parts.diagnosis.fetch(trainjob.metadata) if is_due else None
         seen = Seen(
@@ -178,10 +206,11 @@ class TrainJobReconciler:
         if error is not None:
             parts.events.creation_failed(meta, seen.verdict.message)
         status = build_status(trainjob, seen, now)
-        # What must not be lost with this process, or is not found a second time.
-        at_once = bool(seen.first_failure or (seen.plan and deletes_itself(seen.plan)) or _is_unexpected(error))
-        # And what a turn of its own would cost a server that asks to be left alone.
-        at_once = at_once or (error is not None and wish_of(error) > 0)
+        # What must not be lost with this process, is not found a second time, or may be over before it is told; and
+        # what would cost a turn of its own where the server asks to be left alone.
+        is_passing = (seen.plan and deletes_itself(seen.plan)) or is_held_or_freed(trainjob, status)
+        is_asked_to_wait = error is not None and wish_of(error) > 0
+        at_once = bool(seen.first_failure or is_passing or is_asked_to_wait or _is_unexpected(error))
         wait = await parts.publisher.publish(meta, trainjob.status, status, at_once=at_once)
         if seen.end is not None:
             await parts.finisher.clean(meta, seen.end)
@@ -192,9 +221,11 @@ class TrainJobReconciler:
         if seen.verdict.is_lasting:
             _log.warning("nothing more can be done for now", reason=seen.verdict.reason, error=seen.verdict.message)
             return _after(wait, left, seen.verdict.retry_seconds)
+        retry = RetryableError(seen.verdict.message, requeue_after=_after(wait, left).requeue_after)
         if _is_unexpected(error):
-            raise error
-        raise RetryableError(seen.verdict.message, requeue_after=_after(wait, left).requeue_after) from error
+            # With its stack, and with the time that must not wait for it.
+            raise ExceptionGroup("a turn failed unexpectedly", [error, retry])
+        raise retry from error
 
     async def _reject(self, cached: CachedObject, errors: ErrorList) -> Result:
         """Say of a TrainJob that cannot be read what is wrong with it."""

@@ -10,6 +10,7 @@ import msgspec
 from ktrainer.api.decoding import encode
 from ktrainer.api.labels import JOBSET_NAME, REPLICATED_JOB_NAME
 from ktrainer.api.trainingruntime import RunPolicy
+from ktrainer.api.trainjobstatus import ConditionType, TrainJobStatus
 from ktrainer.controllers.trainjob.brevity import restored
 from ktrainer.controllers.trainjob.conditions import (
     OURS,
@@ -25,10 +26,11 @@ from ktrainer.controllers.trainjob.deadline import started_at
 from ktrainer.kube.conditions import find
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from ktrainer.api.trainjob import TrainJob
-    from ktrainer.api.trainjobstatus import FirstFailure, TrainJobStatus
+    from ktrainer.api.trainjobstatus import FirstFailure, JobStatus
     from ktrainer.controllers.trainjob.verdict import Verdict
     from ktrainer.framework.workload import WorkloadStatus
     from ktrainer.kube.conditions import Condition
@@ -88,13 +90,33 @@ def build_status(trainjob: TrainJob, seen: Seen, now: datetime) -> TrainJobStatu
     return _settled(trainjob, status.model_copy(update=update), conditions)
 
 
-def settled_status(trainjob: TrainJob, now: datetime, first_failure: FirstFailure | None = None) -> TrainJobStatus:
-    """The status of a TrainJob that has finished, with what follows from that; somebody else may have ended it."""
-    conditions = with_condition(trainjob.status.conditions, finished_condition(trainjob), now)
-    status = trainjob.status
+def is_held_or_freed(trainjob: TrainJob, new: TrainJobStatus) -> bool:
+    """Whether a status says for the first time that the TrainJob is suspended, or that it is not any more.
+
+    That one was suspended when it was created is no news.
+    """
+    before, after = (find(each.conditions, ConditionType.SUSPENDED) for each in (trainjob.status, new))
+    is_same = (before and before.status) == (after and after.status)
+    return not is_same and trainjob.status != TrainJobStatus()
+
+
+def settled_status(
+    trainjob: TrainJob, now: datetime, first_failure: FirstFailure | None = None, jobs: Sequence[JobStatus] = ()
+) -> TrainJobStatus:
+    """The status of a TrainJob that has finished, with what follows from that; somebody else may have ended it.
+
+    `jobs` are how its jobs are doing, where that is known: some may end after it.
+    """
+    conditions, finished = list(trainjob.status.conditions), finished_condition(trainjob)
+    running = find(conditions, ConditionType.RUNNING)
+    if running is None or running.reason != finished.reason:
+        conditions = with_condition(conditions, finished, now)
+    update: dict[str, object] = {}
     if first_failure is not None:
-        status = status.model_copy(update={"first_failure": first_failure})
-    return _settled(trainjob, status, conditions)
+        update["first_failure"] = first_failure
+    if jobs:
+        update["jobs_status"] = list(jobs)
+    return _settled(trainjob, trainjob.status.model_copy(update=update), conditions)
 
 
 def _settled(trainjob: TrainJob, status: TrainJobStatus, conditions: list[Condition]) -> TrainJobStatus:

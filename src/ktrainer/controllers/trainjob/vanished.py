@@ -35,8 +35,8 @@ def deletes_itself(plan: Plan) -> bool:
 def decide_vanished(trainjob: TrainJob, plan: Plan | None) -> Condition | None:
     """The failure of a TrainJob without a JobSet, if it must not get one again; none where it shall be built."""
     status = trainjob.status
-    # A JobSet that never started its pods has not finished, either.
-    if trainjob.spec.suspend or is_true(status.conditions, ConditionType.SUSPENDED):
+    # A JobSet that never started its pods has not finished, either. That its pods shall stop now says nothing.
+    if is_true(status.conditions, ConditionType.SUSPENDED):
         return None
     was_there = bool(status.jobs_status) or is_true(status.conditions, ConditionType.RESOURCES_READY)
     if not was_there or plan is None or not deletes_itself(plan):

@@ -88,11 +88,14 @@ def is_settled(status: TrainJobStatus, generation: int) -> bool:
     return condition is not None and condition.status == TRUE and condition.observed_generation == generation
 
 
-def previous_verdict(status: TrainJobStatus) -> Verdict:
-    """What a status says about the resources; where it says nothing, that they have not come to be."""
+UNFINISHED: Final = Verdict(Reason.APPLY_FAILED, "the TrainJob ended before everything was applied")
+
+
+def previous_verdict(status: TrainJobStatus, otherwise: Verdict = UNFINISHED) -> Verdict:
+    """What a status says about the resources; where it says nothing, as a rule that they have not come to be."""
     condition = find(status.conditions, ConditionType.RESOURCES_READY)
     if condition is None or condition.reason not in list(Reason):
-        return Verdict(Reason.APPLY_FAILED, "the TrainJob ended before everything was applied")
+        return otherwise
     return Verdict(Reason(condition.reason), condition.message)
 
 

@@ -75,10 +75,10 @@ class Concerned:
         self._runtimes = tuple(runtimes)
 
     def waiting_for(self, runtimes: Informer[CachedObject], runtime: CachedObject) -> list[ObjectKey]:
-        """The TrainJobs that refer to a runtime and have no snapshot yet: to all others it means nothing."""
+        """The TrainJobs that refer to a runtime and have no snapshot, or lost it: to all others it means nothing."""
         value = runtime_value(runtimes.view.resource, runtime.key)
         found = self._trainjobs.by_index(UNFINISHED_BY_RUNTIME, value)
-        return [each.key for each in found if (glance := glance_at(each)) and not glance.status.runtime_digest]
+        return [each.key for each in found if (glance := glance_at(each)) and glance.needs_runtime]
 
     def unfinished(self, obj: CachedObject | None = None) -> list[ObjectKey]:
         """All TrainJobs that have not finished, whatever has changed."""

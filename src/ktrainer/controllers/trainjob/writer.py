@@ -136,6 +136,8 @@ class Writer:
         try:
             answer = await self._client.apply(resource, key, sent, field_manager=FIELD_MANAGER)
         except Conflict as error:
+            if present is None or self._applied.is_lasting_conflict(owner, resource, name, sent):
+                raise
             raise Stale(f"the {resource.kind} {name} is not the one that we know: {error}") from error
         except ApiError as error:
             if is_too_large(error):
@@ -153,6 +155,9 @@ class Writer:
         try:
             await self._client.delete(resource, key, uid=uid, resource_version=version)
         except (Conflict, NotFound) as error:
+            sent, owner = orjson.dumps([uid, version]), trainjob.metadata.key
+            if isinstance(error, Conflict) and self._applied.is_lasting_conflict(owner, resource, name, sent):
+                raise
             raise Stale(f"the {resource.kind} {name} has changed meanwhile: {error}") from error
 
     async def _find(self, trainjob: TrainJob, component: Component) -> JsonObject | None:
@@ -189,18 +194,15 @@ class Writer:
 
     async def _patch(self, trainjob: TrainJob, component: Component) -> None:
         owner, resource, name = trainjob.metadata.key, component.resource, component.name
-        content = _content_of(component)
+        content, sent = _content_of(component), orjson.dumps(component.body)
         check_size(component, content)
         self._applied.check_peace(owner, resource, name, content)
+        key = ObjectKey(trainjob.metadata.namespace, name)
         try:
-            answer = await self._client.patch(
-                resource,
-                ObjectKey(trainjob.metadata.namespace, name),
-                orjson.dumps(component.body),
-                PatchType.MERGE,
-                field_manager=FIELD_MANAGER,
-            )
+            answer = await self._client.patch(resource, key, sent, PatchType.MERGE, field_manager=FIELD_MANAGER)
         except (Conflict, NotFound) as error:
+            if isinstance(error, Conflict) and self._applied.is_lasting_conflict(owner, resource, name, sent):
+                raise
             raise Stale(f"the {resource.kind} {name} has changed meanwhile: {error}") from error
         except (Invalid, Forbidden) as error:
             raise ResizeRefused(error) if "replicatedJobs" in component.body.get("spec", {}) else error from error

@@ -86,6 +86,11 @@ class Informer(Generic[T]):
         """Whether the first state is in the store and was told to the handlers; true of an absent optional kind."""
         return self._processor.has_synced
 
+    @property
+    def is_telling(self) -> bool:
+        """Whether the handlers do not know yet all that the store has since everything was listed anew."""
+        return self._processor.is_telling
+
     async def wait_synced(self) -> None:
         """Wait until `has_synced`."""
         await self._processor.wait_synced()

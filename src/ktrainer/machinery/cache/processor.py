@@ -33,6 +33,8 @@ class Processor(Generic[T]):
         self._store = store
         self._distributor = distributor
         self._relisted = relisted
+        self.is_telling = False
+        """Whether the store has a snapshot of which the handlers do not know all yet."""
         self._pace = Pace()
         self._is_filled = False
         """Whether there has been a snapshot; the objects of the first are initial."""
@@ -88,6 +90,7 @@ class Processor(Generic[T]):
     async def _replace(self, snapshot: Snapshot[T]) -> None:
         contents = await self._build(snapshot)
         former = self._store.replace(contents, snapshot.resource_version)
+        self.is_telling = True
         for key, old in former.items():
             if key not in contents.objects:
                 self._distributor.delete(old, is_final_state_unknown=True)
@@ -97,6 +100,7 @@ class Processor(Generic[T]):
             self._tell(former.get(key), obj, is_initial=not self._is_filled)
             if self._pace.is_slice_over():
                 await asyncio.sleep(0)
+        self.is_telling = False
         self._is_filled = True
         self._mark_synced()
         if self._is_absent:

@@ -54,7 +54,22 @@ def decide_write(info: Info, trainjob: TrainJob, wanted: JsonObject, present: Js
     _note_lacks(info, trainjob, wanted["spec"], present["spec"] | changes.get("spec", {}))
     if not changes:
         return []
-    metadata = {"name": trainjob.metadata.name, "namespace": trainjob.metadata.namespace}
+    return [_patch_of(present, changes)]
+
+
+def build_suspension(present: JsonObject) -> Component:
+    """The change that suspends a JobSet, for where nothing else can be said of it."""
+    return _patch_of(present, {"spec": {"suspend": True}})
+
+
+def is_suspension(component: Component) -> bool:
+    """Whether a component stops the pods of a JobSet."""
+    is_patch = component.resource == JOBSETS and component.write is Write.PATCH
+    return is_patch and bool(component.body.get("spec", {}).get("suspend"))
+
+
+def _patch_of(present: JsonObject, changes: JsonObject) -> Component:
+    metadata = {field: present["metadata"][field] for field in ("name", "namespace")}
     # A list is replaced as a whole: that must not undo what somebody else has changed in the meantime.
     metadata["resourceVersion"] = present["metadata"].get("resourceVersion", "")
     body = {
@@ -63,7 +78,7 @@ def decide_write(info: Info, trainjob: TrainJob, wanted: JsonObject, present: Js
         **changes,
         "metadata": {**metadata, **changes.get("metadata", {})},
     }
-    return [Component(JOBSETS, body, Write.PATCH)]
+    return Component(JOBSETS, body, Write.PATCH)
 
 
 def _changes(info: Info, wanted: JsonObject, present: JsonObject) -> JsonObject:

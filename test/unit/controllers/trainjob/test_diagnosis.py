@@ -110,3 +110,15 @@ async def test_what_could_not_be_looked_at_should_be_looked_at_again(
             cluster.report(active=2)
         await cluster.wait(30)
         assert cluster.status()["firstFailure"]["exitCode"] == 3
+
+
+async def test_what_cannot_be_looked_at_should_not_hold_up_the_time_to_live(virtual_clock: VirtualClock) -> None:
+    async with training_cluster(virtual_clock) as cluster:
+        cluster.submit(ttlSecondsAfterFinished=30)
+        await cluster.wait(1)
+        cluster.server.stores[PODS].outage = api_error(403, "Forbidden")
+        cluster.report(end="Failed", failed=1)
+        await cluster.wait(28)
+        assert cluster.status()["state"] == "Failed"
+        await cluster.wait(4)
+        assert cluster.server.find(TRAINJOBS, "demo") is None

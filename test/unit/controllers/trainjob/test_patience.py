@@ -4,9 +4,15 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from ktrainer.api.resources import JOBSETS, TRAINJOBS
+from ktrainer.api.trainjob import TrainJob
 from ktrainer.client.events.body import EVENTS
+from ktrainer.framework.component import Component
+from ktrainer.framework.info import Info
 from ktrainer.kube.errors import ApiError, error_of
+from ktrainer.plugins.jobset.plugin import JobSet
 from support.apiserver import ApiServer
 from support.modelevents import api_error
 from support.training import job, runtime
@@ -61,6 +67,49 @@ async def test_a_fault_should_not_hold_up_a_deadline(virtual_clock: VirtualClock
         assert cluster.status()["state"] == "Pending"
         await cluster.wait(2)
         assert cluster.conditions()["Failed"] == "True DeadlineExceeded"
+
+
+async def test_a_bug_should_not_hold_up_a_deadline(
+    virtual_clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(plugin: JobSet, info: Info, trainjob: TrainJob) -> list[Component]:
+        raise KeyError("bug")
+
+    monkeypatch.setattr(JobSet, "build", fail)
+    async with training_cluster(virtual_clock) as cluster:
+        with capture_logs() as logs:
+            # Between the tries after some twenty and some forty seconds.
+            cluster.submit(activeDeadlineSeconds=30)
+            await cluster.wait(31)
+        assert cluster.conditions()["Failed"] == "True DeadlineExceeded"
+        found = [each for each in logs if each["event"] == "reconcile failed unexpectedly"]
+        assert found
+        assert {each["outcome"] for each in found} == {"panic"}
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["new", "there"])
+async def test_a_conflict_that_lasts_should_be_told(virtual_clock: VirtualClock, is_there: bool) -> None:
+    async with training_cluster(virtual_clock) as cluster:
+        if is_there:
+            cluster.submit(suspend=True)
+            await cluster.wait(1)
+        denied = api_error(409, "Conflict", "admission webhook policy.acme.io denied the request")
+        cluster.server.refuse = failing(denied)
+        if is_there:
+            cluster.server.change(TRAINJOBS, "demo", {"spec": {"suspend": False}})
+        else:
+            cluster.submit()
+        await cluster.wait(30)
+        (ready,) = [each for each in cluster.status()["conditions"] if each["type"] == "ResourcesReady"]
+        assert (ready["reason"], "policy.acme.io" in ready["message"]) == ("ApplyFailed", True)
+        cluster.server.calls.clear()
+        await cluster.wait(10 * MINUTES)
+        assert tries_of(cluster.server)["demo"] <= MOST_TRIES
+        cluster.server.refuse = lambda call: None
+        await cluster.wait(5 * MINUTES)
+        jobset = cluster.server.find(JOBSETS, "demo")
+        assert jobset is not None
+        assert (jobset["spec"]["suspend"], cluster.conditions()["ResourcesReady"]) == (False, "True Applied")
 
 
 @pytest.mark.parametrize(

@@ -276,6 +276,40 @@ async def test_a_deadline_should_be_stored_before_the_jobset_is_deleted(virtual_
         assert set(cluster.server.take()) == {"delete jobsets"}
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(api_error(500, "InternalError"), id="failed"),
+        pytest.param(api_error(409, "Conflict"), id="in conflict with somebody"),
+    ],
+)
+async def test_a_gang_that_stays_should_hold_up_neither_jobset_nor_time_to_live(
+    virtual_clock: VirtualClock, error: ApiError
+) -> None:
+    async with training_cluster(virtual_clock, runtime(podGroupPolicy={"coscheduling": {}})) as cluster:
+        cluster.submit(activeDeadlineSeconds=30, ttlSecondsAfterFinished=100)
+        cluster.server.refuse = lambda call: error if str(call) == "delete podgroups" else None
+        await cluster.wait(32)
+        assert cluster.conditions()["Failed"] == "True DeadlineExceeded"
+        assert cluster.server.find(JOBSETS, "demo") is None
+        await cluster.wait(90)
+        assert cluster.server.writes().count("delete podgroups") > 5
+        await cluster.wait(10)
+        assert cluster.server.find(TRAINJOBS, "demo") is None
+
+
+@pytest.mark.parametrize("verb", ["delete jobsets", "delete podgroups"])
+async def test_what_could_not_be_deleted_at_a_deadline_should_be_later(virtual_clock: VirtualClock, verb: str) -> None:
+    async with training_cluster(virtual_clock, runtime(podGroupPolicy={"coscheduling": {}})) as cluster:
+        cluster.submit(activeDeadlineSeconds=30)
+        cluster.server.refuse = lambda call: api_error(500, "InternalError") if str(call) == verb else None
+        await cluster.wait(32)
+        cluster.server.refuse = lambda call: None
+        await cluster.wait(60)
+        assert cluster.server.find(JOBSETS, "demo") is None
+        assert cluster.server.find(COSCHEDULING_POD_GROUPS, "demo") is None
+
+
 async def test_the_time_to_live_of_the_runtime_should_count_where_the_trainjob_has_none(
     virtual_clock: VirtualClock,
 ) -> None:
@@ -326,6 +360,47 @@ async def test_a_jobset_that_may_have_ended_unseen_should_not_be_built_again(vir
         assert cluster.conditions()["Failed"] == "True JobSetDeleted"
 
 
+@pytest.mark.parametrize("is_self_deleting", [True, False])
+async def test_a_suspension_should_not_make_a_jobset_train_twice(
+    virtual_clock: VirtualClock, is_self_deleting: bool
+) -> None:
+    template = {"ttlSecondsAfterFinished": 0} if is_self_deleting else {}
+    async with idle_cluster(virtual_clock, runtime(template=template)) as cluster:
+        cluster.submit()
+        async with controller(cluster.server, virtual_clock):
+            await cluster.wait(1)
+            cluster.report(active=1, ready=1)
+            await cluster.wait(2)
+        cluster.server.remove(JOBSETS, "demo")
+        cluster.server.change(TRAINJOBS, "demo", {"spec": {"suspend": True}})
+        async with controller(cluster.server, virtual_clock):
+            await cluster.wait(5)
+            failed = cluster.conditions().get("Failed")
+            assert failed == ("True JobSetDeleted" if is_self_deleting else None)
+            assert (cluster.server.find(JOBSETS, "demo") is None) == is_self_deleting
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+async def test_a_jobset_that_was_held_should_be_built_again(virtual_clock: VirtualClock, is_told: bool) -> None:
+    async with training_cluster(virtual_clock, runtime(template={"ttlSecondsAfterFinished": 0})) as cluster:
+        cluster.submit()
+        await cluster.wait(1)
+        cluster.report(active=1, ready=1)
+        await cluster.wait(2)
+        if not is_told:
+            cluster.server.refuse = lambda call: api_error(500, "InternalError") if str(call) == STATUS else None
+        cluster.server.change(TRAINJOBS, "demo", {"spec": {"suspend": True}})
+        await cluster.wait(1)
+        assert cluster.status()["state"] == ("Suspended" if is_told else "Running")
+        cluster.server.remove(JOBSETS, "demo")
+        await cluster.wait(1)
+        cluster.server.refuse = lambda call: None
+        await cluster.wait(60)
+        jobset = cluster.server.find(JOBSETS, "demo")
+        assert jobset is not None
+        assert (jobset["spec"]["suspend"], cluster.status()["state"]) == (True, "Suspended")
+
+
 async def test_any_other_jobset_that_vanishes_should_be_built_again(virtual_clock: VirtualClock) -> None:
     async with training_cluster(virtual_clock) as cluster:
         cluster.submit()
@@ -349,6 +424,58 @@ async def test_a_finished_trainjob_should_never_get_its_children_back(virtual_cl
         await cluster.wait(90)
         assert cluster.server.take() == []
         assert cluster.status()["state"] == "Failed"
+
+
+def report_mpi(cluster: TrainingCluster, *, nodes: int, is_over: bool) -> None:
+    """Let the JobSet controller report of a launcher and its nodes, which it stops once the launcher is done."""
+    none = {"ready": 0, "succeeded": 0, "failed": 0, "active": 0, "suspended": 0}
+    launcher = {"name": "launcher", **none, "active": int(not is_over), "succeeded": int(is_over)}
+    cluster.report(active=nodes, ready=nodes, end="Completed" if is_over else "")
+    jobset = cluster.server.find(JOBSETS, "demo")
+    assert jobset is not None
+    jobs = [launcher, *jobset["status"]["replicatedJobsStatus"]]
+    cluster.server.change(JOBSETS, "demo", {"status": {"replicatedJobsStatus": jobs}})
+
+
+async def test_jobs_that_are_stopped_after_the_end_should_be_told(virtual_clock: VirtualClock) -> None:
+    mpi = runtime(job("launcher", "trainer"), job("node", None), mlPolicy={"numNodes": 2, "mpi": {}})
+    async with training_cluster(virtual_clock, mpi) as cluster:
+        cluster.submit()
+        await cluster.wait(1)
+        report_mpi(cluster, nodes=1, is_over=False)
+        await cluster.wait(3)
+        report_mpi(cluster, nodes=1, is_over=True)
+        await cluster.wait(2)
+        before = cluster.status()
+        assert (before["state"], before["jobsStatus"][1]["active"]) == ("Complete", 1)
+        cluster.server.take()
+        report_mpi(cluster, nodes=0, is_over=True)
+        await cluster.wait(2)
+        assert [(each["name"], each["active"], each["ready"]) for each in cluster.status()["jobsStatus"]] == [
+            ("launcher", 0, 0),
+            ("node", 0, 0),
+        ]
+        assert {**cluster.status(), "jobsStatus": 0} == {**before, "jobsStatus": 0}
+        assert cluster.server.take() == [STATUS]
+        cluster.server.remove(JOBSETS, "demo")
+        await cluster.wait(90)
+        assert (cluster.server.take(), cluster.status()["state"]) == ([], "Complete")
+
+
+async def test_a_change_after_the_end_should_count_as_seen(virtual_clock: VirtualClock) -> None:
+    async with training_cluster(virtual_clock) as cluster:
+        cluster.submit()
+        await cluster.wait(1)
+        cluster.report(end="Completed", succeeded=1)
+        await cluster.wait(2)
+        before = cluster.status()
+        cluster.server.take()
+        cluster.server.change(TRAINJOBS, "demo", {"spec": {"ttlSecondsAfterFinished": 900}})
+        await cluster.wait(60)
+        assert cluster.status() == {**before, "observedGeneration": 2}
+        assert cluster.server.take() == [STATUS]
+        await cluster.wait(850)
+        assert cluster.server.find(TRAINJOBS, "demo") is None
 
 
 async def test_a_snapshot_of_the_original_should_be_kept(virtual_clock: VirtualClock) -> None:

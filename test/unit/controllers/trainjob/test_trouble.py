@@ -6,6 +6,7 @@ import pytest
 
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, CONFIG_MAPS, JOBSETS, TRAINJOBS
 from ktrainer.kube.errors import ApiError
+from ktrainer.machinery.cache.informer import Informer
 from support.apiserver import Call
 from support.modelevents import api_error
 from support.modelserver import ModelServer
@@ -134,6 +135,19 @@ async def test_a_jobset_should_not_count_as_deleted_by_the_word_of_a_cache_alone
         async with controller(cluster.server, virtual_clock):
             await cluster.wait(5)
             assert (cluster.status()["state"], cluster.server.take()) == ("Pending", [])
+
+
+async def test_no_jobset_should_be_built_while_it_is_not_known_how_those_ended_that_are_gone(
+    virtual_clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with training_cluster(virtual_clock) as cluster:
+        with monkeypatch.context() as relisted:
+            relisted.setattr(Informer, "is_telling", True)
+            cluster.submit()
+            await cluster.wait(5)
+            assert cluster.server.take() == []
+        await cluster.wait(5)
+        assert cluster.conditions()["ResourcesReady"] == "True Applied"
 
 
 async def test_the_start_should_be_that_of_the_last_resume(virtual_clock: VirtualClock) -> None:

@@ -1,11 +1,11 @@
 """Who is woken by a change of something else, by the controller as a whole."""
 
-from ktrainer.api.resources import VOLCANO_POD_GROUPS
+from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, CONFIG_MAPS, VOLCANO_POD_GROUPS
 from ktrainer.kube.errors import ApiError
 from support.apiserver import Call
 from support.modelevents import api_error
 from support.training import runtime
-from support.trainingcluster import TrainingCluster, controller, idle_cluster
+from support.trainingcluster import TrainingCluster, controller, idle_cluster, training_cluster
 from support.virtualtime import VirtualClock
 
 ABSENT = api_error(404, "NotFound")
@@ -33,3 +33,18 @@ async def test_a_kind_that_arrives_should_wake_those_who_wait_for_it(virtual_clo
             await cluster.wait(13)
             assert cluster.server.find(VOLCANO_POD_GROUPS, "demo") is not None
             assert cluster.conditions()["ResourcesReady"] == "True Applied"
+
+
+async def test_a_runtime_that_comes_back_should_wake_those_who_have_lost_their_snapshot(
+    virtual_clock: VirtualClock,
+) -> None:
+    async with training_cluster(virtual_clock) as cluster:
+        cluster.submit(suspend=True)
+        await cluster.wait(1)
+        cluster.server.remove(CONFIG_MAPS, "demo-runtime-snapshot")
+        cluster.server.remove(CLUSTER_TRAINING_RUNTIMES, "rt")
+        await cluster.wait(2)
+        assert cluster.conditions()["ResourcesReady"] == "False RuntimeNotFound"
+        cluster.server.create(CLUSTER_TRAINING_RUNTIMES, runtime(mlPolicy={"numNodes": 2, "torch": {}}))
+        await cluster.wait(1)
+        assert cluster.conditions()["ResourcesReady"] == "True Applied"

@@ -46,6 +46,23 @@ class Peeking:
             self.behind.append(obj.metadata.name)
 
 
+@dataclass
+class Telling:
+    """A handler that notes whether its informer says at each deletion that there may be more to tell."""
+
+    informer: Informer[CachedObject]
+    deletions: list[bool] = field(default_factory=list)
+
+    def on_add(self, obj: CachedObject, is_initial: bool) -> None:
+        pass
+
+    def on_update(self, old: CachedObject, new: CachedObject) -> None:
+        pass
+
+    def on_delete(self, obj: CachedObject, is_final_state_unknown: bool) -> None:
+        self.deletions.append(self.informer.is_telling)
+
+
 async def test_the_store_should_never_be_behind_what_handlers_are_told() -> None:
     server = ModelServer()
     cache = build_cache(server)
@@ -66,6 +83,24 @@ async def test_the_store_should_never_be_behind_what_handlers_are_told() -> None
         await asyncio.sleep(5)
         assert contents_of(informer.store) == contents_of_server(server)
     assert peeking.behind == []
+
+
+async def test_handlers_that_do_not_know_all_of_a_relist_yet_should_be_known() -> None:
+    server = ModelServer()
+    keys = [server.create(f"w{number}") for number in range(4 * SLICE_STEPS)]
+    async with informing(server) as (informer, _):
+        told = Telling(informer)
+        informer.add_handler(told)
+        await informer.wait_synced()
+        await settle()
+        assert not informer.is_telling
+        server.freeze()
+        for key in keys[::2]:
+            server.delete(key)
+        server.compact()
+        await asyncio.sleep(100)
+        assert (len(told.deletions), all(told.deletions)) == (len(keys) // 2, True)
+        assert not informer.is_telling
 
 
 async def test_an_object_that_came_back_under_its_name_should_be_another() -> None:
