@@ -103,10 +103,11 @@ async def test_a_conflict_that_lasts_should_be_told(virtual_clock: VirtualClock,
         (ready,) = [each for each in cluster.status()["conditions"] if each["type"] == "ResourcesReady"]
         assert (ready["reason"], "policy.acme.io" in ready["message"]) == ("ApplyFailed", True)
         cluster.server.calls.clear()
-        await cluster.wait(10 * MINUTES)
-        assert tries_of(cluster.server)["demo"] <= MOST_TRIES
+        await cluster.wait(MINUTES)
+        # After half a minute of failures the tries are as far apart.
+        assert tries_of(cluster.server)["demo"] <= 3
         cluster.server.refuse = lambda call: None
-        await cluster.wait(5 * MINUTES)
+        await cluster.wait(3 * MINUTES)
         jobset = cluster.server.find(JOBSETS, "demo")
         assert jobset is not None
         assert (jobset["spec"]["suspend"], cluster.conditions()["ResourcesReady"]) == (False, "True Applied")

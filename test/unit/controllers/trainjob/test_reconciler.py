@@ -470,11 +470,11 @@ async def test_a_change_after_the_end_should_count_as_seen(virtual_clock: Virtua
         await cluster.wait(2)
         before = cluster.status()
         cluster.server.take()
-        cluster.server.change(TRAINJOBS, "demo", {"spec": {"ttlSecondsAfterFinished": 900}})
+        cluster.server.change(TRAINJOBS, "demo", {"spec": {"ttlSecondsAfterFinished": 90}})
         await cluster.wait(60)
         assert cluster.status() == {**before, "observedGeneration": 2}
         assert cluster.server.take() == [STATUS]
-        await cluster.wait(850)
+        await cluster.wait(40)
         assert cluster.server.find(TRAINJOBS, "demo") is None
 
 
