@@ -7,7 +7,7 @@ cannot know. Nothing that matters is kept in memory alone: a turn that is cut of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -15,19 +15,20 @@ from ktrainer.api.decoding import decode
 from ktrainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
 from ktrainer.api.trainjobstatus import ConditionType, Reason, TrainJobStatus
 from ktrainer.client.errors import TransportError
+from ktrainer.controllers.trainjob.aftermath import Aftermath
 from ktrainer.controllers.trainjob.brevity import restored
 from ktrainer.controllers.trainjob.builder import stored_digest
-from ktrainer.controllers.trainjob.conditions import failed_condition, state_of
+from ktrainer.controllers.trainjob.conditions import failed_condition
 from ktrainer.controllers.trainjob.ending import decide_end, time_left
 from ktrainer.controllers.trainjob.glance import glance_at
-from ktrainer.controllers.trainjob.status import Seen, build_status, is_held_or_freed, settled_status
+from ktrainer.controllers.trainjob.reading import read_trainjob
+from ktrainer.controllers.trainjob.status import Seen, build_status, is_held_or_freed
+from ktrainer.controllers.trainjob.turn import next_turn
 from ktrainer.controllers.trainjob.vanished import deletes_itself
 from ktrainer.controllers.trainjob.verdict import READY, Verdict, previous_verdict, verdict_of, verdict_on
 from ktrainer.framework.errors import PluginError
-from ktrainer.kube import fields
 from ktrainer.kube.errors import ApiError
-from ktrainer.kube.fields import Path, message_of
-from ktrainer.kube.jsonvalue import is_deeper_than
+from ktrainer.kube.fields import message_of
 from ktrainer.machinery.cache.objects import decoded
 from ktrainer.machinery.control.outcome import wish_of
 from ktrainer.machinery.control.reconcile import Result, RetryableError, Stale
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from ktrainer.controllers.trainjob.diagnosis import Diagnosis
     from ktrainer.controllers.trainjob.events import Events
     from ktrainer.controllers.trainjob.finisher import Finisher
-    from ktrainer.controllers.trainjob.glance import Glance
     from ktrainer.controllers.trainjob.publisher import Publisher
     from ktrainer.kube.conditions import Condition
     from ktrainer.kube.fields import ErrorList
@@ -54,11 +54,6 @@ if TYPE_CHECKING:
     from ktrainer.runtime.registry import Runtimes
 
 _log = structlog.get_logger(__name__)
-
-DEEPEST: Final = 100
-"""How many levels of a spec may be nested: no sound one has so many, and what we build of it has more."""
-LONGEST_SECONDS: Final = 86_400.0
-"""When a TrainJob that waits for a deadline or its deletion is looked at again at the latest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +80,7 @@ class TrainJobReconciler:
 
     def __init__(self, parts: ReconcilerParts) -> None:
         self._parts = parts
+        self._aftermath = Aftermath(parts.finisher, parts.diagnosis, parts.publisher, parts.server_time)
 
     async def reconcile(self, key: ObjectKey) -> Result:
         """Do what there is to do for a TrainJob; one that is gone is a success."""
@@ -100,54 +96,12 @@ class TrainJobReconciler:
         if resource := self._parts.written.stale(key, meta.uid, self._parts.version_of):
             raise Stale(f"the cache of {resource.plural} does not show our last write yet")
         if glance and (end := glance.end):
-            return await self._finish(cached, glance, end)
-        trainjob = _decoded(cached)
+            self._forget(key)
+            return await self._aftermath.follow(cached, glance, end)
+        trainjob = read_trainjob(cached)
         if isinstance(trainjob, list):
             return Result() if meta.is_deleting else await self._reject(cached, trainjob)
         return await self._advance(trainjob)
-
-    async def _finish(self, cached: CachedObject, glance: Glance, end: Condition) -> Result:
-        """Do what is left for a TrainJob that has finished."""
-        parts, meta, trouble = self._parts, cached.metadata, ""
-        self._forget(meta.key)
-        try:
-            await parts.finisher.clean(meta, end)
-        except RetryableError as error:
-            trouble = str(error)
-        if await self._settle(cached, glance, end):
-            # Its next turn comes with what was just written.
-            return Result()
-        if parts.diagnosis.is_owed(meta.key):
-            trouble = trouble or "it cannot be told what failed first"
-        remaining = await parts.finisher.time_to_live(meta, glance, end, parts.server_time.now())
-        if meta.is_deleting:
-            remaining = None
-        elif remaining is not None and remaining <= 0:
-            # Whatever is still owed goes with it.
-            await parts.finisher.expire(meta)
-            return Result()
-        if trouble:
-            raise RetryableError(trouble, requeue_after=_after(remaining).requeue_after)
-        return _after(remaining)
-
-    async def _settle(self, cached: CachedObject, glance: Glance, end: Condition) -> bool:
-        """Write what the status of a TrainJob that has finished still lacks; return whether that was anything."""
-        parts, meta = self._parts, cached.metadata
-        # Somebody else may have ended it, or the original did.
-        is_unsettled = glance.status.state != state_of([end], suspend=False) or glance.status.completion_time is None
-        is_behind = glance.status.observed_generation != meta.generation
-        is_owed = parts.diagnosis.is_owed(meta.key)
-        # Some are only stopped once others have ended.
-        jobs = await parts.finisher.jobs_of(meta) if glance.has_jobs_left else ()
-        if not (is_unsettled or is_behind or is_owed or jobs):
-            return False
-        trainjob = _decoded(cached)
-        if not isinstance(trainjob, TrainJob):
-            return False
-        failure = await parts.diagnosis.fetch(meta) if is_owed else None
-        status = settled_status(trainjob, parts.server_time.now(), failure, jobs)
-        await parts.publisher.publish(meta, trainjob.status, status)
-        return status != trainjob.status
 
     async def _advance(self, trainjob: TrainJob) -> Result:
         """Take a TrainJob that has not finished one step further."""
@@ -217,11 +171,11 @@ class TrainJobReconciler:
             return Result()
         left = time_left(trainjob, seen.defaults, now)
         if error is None:
-            return _after(wait, left)
+            return next_turn(wait, left)
         if seen.verdict.is_lasting:
             _log.warning("nothing more can be done for now", reason=seen.verdict.reason, error=seen.verdict.message)
-            return _after(wait, left, seen.verdict.retry_seconds)
-        retry = RetryableError(seen.verdict.message, requeue_after=_after(wait, left).requeue_after)
+            return next_turn(wait, left, seen.verdict.retry_seconds)
+        retry = RetryableError(seen.verdict.message, requeue_after=next_turn(wait, left).requeue_after)
         if _is_unexpected(error):
             # With its stack, and with the time that must not wait for it.
             raise ExceptionGroup("a turn failed unexpectedly", [error, retry])
@@ -240,7 +194,7 @@ class TrainJobReconciler:
         _log.warning("a TrainJob is malformed", error=message)
         verdict = Verdict(Reason.VALIDATION_REJECTED, message, is_lasting=True)
         status_now = build_status(stand_in, Seen(verdict=verdict), self._parts.server_time.now())
-        return _after(await self._parts.publisher.publish(cached.metadata, stand_in.status, status_now))
+        return next_turn(await self._parts.publisher.publish(cached.metadata, stand_in.status, status_now))
 
     def _forget(self, key: ObjectKey) -> None:
         """Forget what is kept of a TrainJob that has finished or is gone."""
@@ -252,25 +206,8 @@ class TrainJobReconciler:
         parts.written.forget_owner(key)
 
 
-def _decoded(cached: CachedObject) -> TrainJob | ErrorList:
-    too_deep = [fields.invalid(Path("spec"), "object", f"must not be nested more than {DEEPEST} levels deep")]
-    try:
-        spec, status = decoded(cached.spec), decoded(cached.status) or {}
-    except RecursionError:
-        return too_deep
-    if is_deeper_than(spec, DEEPEST):
-        return too_deep
-    return decode(TrainJob, {"metadata": cached.metadata, "spec": spec, "status": status})
-
-
 def _is_unexpected(error: Exception | None) -> bool:
     """Whether an error is a bug, ours or a plugin's, whose stack somebody will want to see."""
     if isinstance(error, PluginError):
         return not isinstance(error.__cause__, ApiError | TransportError)
     return error is not None and not isinstance(error, ApiError | TransportError) and not verdict_of(error).is_lasting
-
-
-def _after(*seconds: float | None) -> Result:
-    """The next turn, at the earliest of some times from now."""
-    known = [max(each, 0.001) for each in seconds if each is not None]
-    return Result(requeue_after=min((*known, LONGEST_SECONDS))) if known else Result()
