@@ -19,9 +19,6 @@ from ktrainer.webhook.registration import build_configurations
 
 FOLDER = Path(__file__).parent.parent / "config/webhook"
 
-NAMESPACE_FIELDS = "kustomizeconfig.yaml"
-"""Tells kustomize to give the Service in the configurations the namespace of an overlay; by itself it does not."""
-
 
 def main(arguments: list[str]) -> int:
     """Write or check the files; the exit code is 1 when the check fails."""
@@ -36,12 +33,8 @@ def build_files() -> dict[str, str]:
         "apiVersion": "kustomize.config.k8s.io/v1beta1",
         "kind": "Kustomization",
         "resources": list(files),
-        "configurations": [NAMESPACE_FIELDS],
     }
-    path = "webhooks/clientConfig/service/namespace"
-    fields = {"namespace": [{"path": path, "kind": each["kind"]} for each in configurations]}
-    others: dict[str, dict[str, Any]] = {"kustomization.yaml": kustomization, NAMESPACE_FIELDS: fields}
-    return {name: render(value) for name, value in {**files, **others}.items()}
+    return {name: render(value) for name, value in {**files, "kustomization.yaml": kustomization}.items()}
 
 
 def render(value: dict[str, Any]) -> str:

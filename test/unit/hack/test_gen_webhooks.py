@@ -27,20 +27,9 @@ def test_the_check_should_notice_stale_and_foreign_files(
 
 def test_the_kustomization_should_have_all_files() -> None:
     files = gen_webhooks.build_files()
-    kustomization = yaml.safe_load(files["kustomization.yaml"])
-    resources = kustomization["resources"]
-    assert {*resources, *kustomization["configurations"], "kustomization.yaml"} == set(files)
+    resources = yaml.safe_load(files["kustomization.yaml"])["resources"]
+    assert {*resources, "kustomization.yaml"} == set(files)
     for name in resources:
         for webhook in yaml.safe_load(files[name])["webhooks"]:
             service = webhook["clientConfig"]["service"]
             assert (service["name"], service["namespace"]) == ("kubeflow-trainer-controller-manager", "kubeflow-system")
-
-
-def test_kustomize_should_know_where_the_namespace_of_the_service_is() -> None:
-    files = gen_webhooks.build_files()
-    kustomization = yaml.safe_load(files["kustomization.yaml"])
-    (settings,) = kustomization["configurations"]
-    kinds = {yaml.safe_load(files[name])["kind"] for name in kustomization["resources"]}
-    fields = yaml.safe_load(files[settings])["namespace"]
-    assert {each["kind"] for each in fields} == kinds
-    assert {each["path"] for each in fields} == {"webhooks/clientConfig/service/namespace"}
