@@ -4,6 +4,7 @@ import re
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from clusters.api import Api, Object, Refused
 from clusters.folder import Folder
 from clusters.install import apply_all, established, path_of
 from clusters.wait import wait_for
+from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
 from support.managers import NAMESPACE, Manager, ManagerSettings, installed_webhooks, running_manager
 
 ELECTED: Object = {"leaderElection": {"leaderElect": True}}
@@ -54,13 +56,24 @@ def no_crds(admin: Api, crds: list[Object]) -> Iterator[list[Object]]:
     """A cluster without our CRDs, which gets them back at the end."""
     for crd in crds:
         admin.delete(path_of(crd))
-    assert wait_for(lambda: not any(admin.exists(path_of(crd)) for crd in crds), 60)
+    assert wait_for(lambda: are_gone(admin, crds), 60)
     bare = [{**crd, "metadata": {"name": crd["metadata"]["name"]}} for crd in crds]
     for crd in bare:
         crd.pop("status", None)
     yield bare
     apply_all(admin, bare)
     assert wait_for(lambda: established(admin, bare), 30)
+
+
+def are_gone(admin: Api, crds: list[Object]) -> bool:
+    """Whether the CRDs are gone; lets go of runtimes that managers protected, for none is left to do it."""
+    for resource in (TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES):
+        with suppress(Refused):  # their kind, or they, have just gone
+            for each in admin.get(resource.path())["items"]:
+                if each["metadata"].get("finalizers"):
+                    path = resource.path(each["metadata"].get("namespace", ""), each["metadata"]["name"])
+                    admin.merge(path, {"metadata": {"finalizers": None}})
+    return not any(admin.exists(path_of(crd)) for crd in crds)
 
 
 def holder(admin: Api) -> str:
