@@ -18,7 +18,7 @@ from ktrainer.controllers.trainjob.failure.firstfailure import fetch_first_failu
 from ktrainer.controllers.trainjob.finisher import Finisher
 from ktrainer.controllers.trainjob.publisher import Publisher
 from ktrainer.controllers.trainjob.reconciler import ReconcilerParts, TrainJobReconciler
-from ktrainer.controllers.trainjob.watches import BY_RUNTIME_CLASS, Concerned, by_runtime_class
+from ktrainer.controllers.trainjob.watches import BY_RUNTIME_CLASS, Concerned, by_runtime_class, may_have_ended
 from ktrainer.controllers.trainjob.writer import Writer
 from ktrainer.framework.watch import Concerns, Watch
 from ktrainer.machinery.control.controller import ControllerSettings
@@ -105,7 +105,9 @@ def _wake(queue: StandbyQueue, view: ClusterView, watches: Iterable[Watch]) -> N
             view.follow(watch).on_arrival(EnqueueAnew(queue, concerned.unfinished))
         match watch.concerns:
             case Concerns.OWNER:
-                view.follow(watch).add_handler(EnqueueForOwner(queue, TRAINJOBS, only_controller=True))
+                # An end is told before another TrainJob is begun: somebody may wait for it, and nodes for the next.
+                handler = EnqueueForOwner(queue, TRAINJOBS, only_controller=True, is_urgent=may_have_ended)
+                view.follow(watch).add_handler(handler)
             case Concerns.SUSPENDED_IN_NAMESPACE:
                 view.follow(watch).add_handler(MapFunc(queue, concerned.suspended_in))
             case Concerns.SUSPENDED_WITH_RUNTIME_CLASS:

@@ -55,6 +55,13 @@ class _RuntimeSpec(msgspec.Struct, gc=False):
 
 _runtimes = msgspec.json.Decoder(_RuntimeSpec)
 
+_TERMINAL: Final = b'"terminalState":"'
+
+
+def may_have_ended(jobset: CachedObject) -> bool:
+    """Whether a JobSet seems to be at its end: a quick look, upon which nothing depends but the order of turns."""
+    return _TERMINAL in bytes(jobset.status)
+
 
 def by_runtime_class(runtime: CachedObject) -> tuple[str, ...]:
     """The runtime classes of a runtime's pods."""

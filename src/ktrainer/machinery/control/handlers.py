@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, Protocol
 from ktrainer.kube.identity import ObjectKey
 from ktrainer.kube.owners import owners_of
 from ktrainer.machinery.cache.objects import CachedObject, T, is_same_version
-from ktrainer.machinery.queue.workqueue import LOW_PRIORITY
+from ktrainer.machinery.queue.workqueue import HIGH_PRIORITY, LOW_PRIORITY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -109,13 +109,23 @@ class EnqueueAnew:
 class EnqueueForOwner(MapFunc[CachedObject]):
     """Enqueues the object's owners of one kind, in whatever version their references speak of it."""
 
-    def __init__(self, queue: Adder, owner: Resource, *, only_controller: bool = False) -> None:
+    def __init__(
+        self,
+        queue: Adder,
+        owner: Resource,
+        *,
+        only_controller: bool = False,
+        is_urgent: Callable[[CachedObject], bool] = lambda obj: False,
+    ) -> None:
+        """What is new of an object that `is_urgent` goes before all else."""
         super().__init__(queue, lambda obj: _owner_keys(obj, owner, only_controller))
+        self._is_urgent = is_urgent
 
     def on_update(self, old: CachedObject, new: CachedObject) -> None:
         """Enqueue the owners of both, which as a rule are the same."""
         if old.metadata.owner_references == new.metadata.owner_references:
-            self._enqueue((new,), priority_of_update(old, new))
+            priority = priority_of_update(old, new)
+            self._enqueue((new,), HIGH_PRIORITY if priority == 0 and self._is_urgent(new) else priority)
         else:
             super().on_update(old, new)
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 LOW_PRIORITY = -100
 """For keys that nobody waits for, such as those of the initial list and of resyncs."""
 
+HIGH_PRIORITY = 100
+"""For keys of what others wait for, and what is done in a moment."""
+
 _MAX_STALE = 64
 """The heap may hold as many stale entries as valid ones, and this many more, before it is swept."""
 

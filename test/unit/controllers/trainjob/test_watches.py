@@ -1,7 +1,13 @@
 """Who is woken by a change of something else, by the controller as a whole."""
 
+import msgspec
+import orjson
+
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, CONFIG_MAPS, VOLCANO_POD_GROUPS
+from ktrainer.controllers.trainjob.watches import may_have_ended
 from ktrainer.kube.errors import ApiError
+from ktrainer.kube.meta import ObjectMeta
+from ktrainer.machinery.cache.objects import CachedObject
 from support.apiserver import Call
 from support.modelevents import api_error
 from support.training import runtime
@@ -19,6 +25,15 @@ def set_volcano(cluster: TrainingCluster, *, is_there: bool) -> None:
 
     cluster.server.stores[VOLCANO_POD_GROUPS].outage = None if is_there else ABSENT
     cluster.server.refuse = refuse
+
+
+def test_the_end_of_a_jobset_should_be_seen_at_a_glance() -> None:
+    running, ended = (
+        CachedObject(metadata=ObjectMeta(name="train"), status=msgspec.Raw(orjson.dumps(status)))
+        for status in ({"restarts": 1}, {"restarts": 1, "terminalState": "Failed"})
+    )
+    assert not may_have_ended(running)
+    assert may_have_ended(ended)
 
 
 async def test_a_kind_that_arrives_should_wake_those_who_wait_for_it(virtual_clock: VirtualClock) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from ktrainer.kube.identity import ObjectKey, Resource
 from ktrainer.machinery.control.handlers import EnqueueAnew, EnqueueForObject, EnqueueForOwner, MapFunc
-from ktrainer.machinery.queue.workqueue import LOW_PRIORITY
+from ktrainer.machinery.queue.workqueue import HIGH_PRIORITY, LOW_PRIORITY
 from support.widgets import owners, widget
 
 if TYPE_CHECKING:
@@ -98,6 +98,18 @@ def test_only_the_controller_should_be_enqueued_where_that_is_asked_for() -> Non
     keys = Keys()
     EnqueueForOwner(keys, OWNERS, only_controller=True).on_add(widget(owner_references=owners("o", "p")), False)
     assert keys.take() == [("default/o", 0)]
+
+
+def test_what_is_urgent_should_go_first_if_it_is_new() -> None:
+    keys = Keys()
+    handler = EnqueueForOwner(keys, OWNERS, is_urgent=lambda obj: obj.metadata.labels.get("end") == "yes")
+    before = widget(version=1, owner_references=owners("o"))
+    ended = widget(version=2, owner_references=owners("o"), labels={"end": "yes"})
+    handler.on_update(before, before)
+    handler.on_update(before, widget(version=2, owner_references=owners("o")))
+    handler.on_update(before, ended)
+    handler.on_update(ended, ended)
+    assert [priority for _, priority in keys.take()] == [LOW_PRIORITY, 0, HIGH_PRIORITY, LOW_PRIORITY]
 
 
 def test_an_update_should_enqueue_the_owners_of_before_and_after_once() -> None:
