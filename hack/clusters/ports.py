@@ -2,24 +2,42 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from contextlib import ExitStack
+from typing import Final
 
 from controlplane.problem import Problem
 
-LOOPBACK = "127.0.0.1"
+LOOPBACK: Final = "127.0.0.1"
+
+_SERVED: Final = range(20_000, 30_000)
+"""Below the ports that connections are given, of which there are many, and those that clusters take for nodes."""
+_TRIES: Final = 100
+_CHANCE: Final = random.SystemRandom()
+"""Not the one that tests seed: all of them would choose the same."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Return different ports that nobody listens on now.
+    """Return different ports that nobody listens on now, and that no connection is given as its own.
 
-    Another program may take one before it is used: the component then ends, and `up` says so.
+    Another program may still take one before it is used: the component then ends, and `up` says so.
     """
     with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((LOOPBACK, 0))
-        return [each.getsockname()[1] for each in sockets]
+        return [stack.enter_context(_bound_socket()).getsockname()[1] for _ in range(count)]
+
+
+def _bound_socket() -> socket.socket:
+    """A socket on a free port, chosen by chance so that two who ask at once get different ones."""
+    for port in _CHANCE.sample(_SERVED, _TRIES):
+        candidate = socket.socket()
+        try:
+            candidate.bind((LOOPBACK, port))
+        except OSError:
+            candidate.close()
+        else:
+            return candidate
+    raise Problem(f"none of {_TRIES} ports of {LOOPBACK} is free: end programs that listen there.")
 
 
 def check_free(port: int) -> None:

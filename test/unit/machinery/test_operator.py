@@ -1,10 +1,10 @@
 import asyncio
-import socket
 
 import aiohttp
 import orjson
 import pytest
 
+from clusters.ports import LOOPBACK, free_ports
 from ktrainer.client.config.config import ConnectionConfig, TlsConfig
 from ktrainer.client.events.body import ObjectReference
 from ktrainer.kube.identity import ObjectKey, Resource
@@ -24,9 +24,8 @@ pytestmark = pytest.mark.realtime
 
 
 def free_address() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+    (port,) = free_ports(1)
+    return f"{LOOPBACK}:{port}"
 
 
 async def text_of(url: str) -> tuple[int, str]:
