@@ -67,3 +67,21 @@ def test_everything_should_follow_into_another_namespace(tmp_path: Path, compone
     hooks = [hook for each in built for hook in each.get("webhooks", ())]
     assert len(hooks) == 4
     assert {hook["clientConfig"]["service"]["namespace"] for hook in hooks} == {"kubeflow"}
+
+
+@pytest.mark.parametrize(
+    ("images", "expected"),
+    [
+        ([], "ktrainer:0.1.0"),
+        ([{"name": "ktrainer", "newName": "registry.example/ktrainer"}], "registry.example/ktrainer:0.1.0"),
+        ([{"name": "ktrainer", "digest": "sha256:" + 64 * "a"}], "ktrainer@sha256:" + 64 * "a"),
+    ],
+    ids=["shipped", "own-registry", "own-digest"],
+)
+def test_all_replicas_should_be_of_one_image(tmp_path: Path, images: list[Object], expected: str) -> None:
+    built = build(
+        tmp_path,
+        {"resources": [f"{BASE}/default"], "components": [f"{BASE}/webhook-apart"], "images": images},
+    )
+    pods = [each["spec"]["template"]["spec"] for each in built if each["kind"] == "Deployment"]
+    assert [container["image"] for pod in pods for container in pod["containers"]] == [expected, expected]
