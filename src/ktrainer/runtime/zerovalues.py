@@ -15,6 +15,10 @@ _CORE: Final = {
     "AzureFileVolumeSource": "readOnly",
     "CephFSVolumeSource": "path readOnly secretFile user",
     "CinderVolumeSource": "fsType readOnly",
+    "ConfigMapEnvSource": "name",
+    "ConfigMapKeySelector": "name",
+    "ConfigMapProjection": "name",
+    "ConfigMapVolumeSource": "name",
     "Container": "image imagePullPolicy stdin stdinOnce terminationMessagePath terminationMessagePolicy tty workingDir",
     "ContainerPort": "hostIP hostPort name protocol",
     "EmptyDirVolumeSource": "medium",
@@ -35,6 +39,7 @@ _CORE: Final = {
     "PersistentVolumeClaimSpec": "volumeName",
     "PersistentVolumeClaimVolumeSource": "readOnly",
     "PhotonPersistentDiskVolumeSource": "fsType",
+    "PodCertificateProjection": "certificateChainPath credentialBundlePath keyPath",
     "PodDNSConfigOption": "name",
     "PodSpec": (
         "dnsPolicy hostIPC hostNetwork hostPID hostname nodeName priorityClassName restartPolicy schedulerName "
@@ -48,6 +53,9 @@ _CORE: Final = {
     "ResourceFieldSelector": "containerName",
     "SELinuxOptions": "level role type user",
     "ScaleIOVolumeSource": "fsType protectionDomain readOnly sslEnabled storageMode storagePool volumeName",
+    "SecretEnvSource": "name",
+    "SecretKeySelector": "name",
+    "SecretProjection": "name",
     "SecretVolumeSource": "secretName",
     "ServiceAccountTokenProjection": "audience",
     "StorageOSVolumeSource": "fsType readOnly volumeName volumeNamespace",
@@ -66,6 +74,7 @@ _JOBSET: Final = {
 LEFT_OUT: Final = {
     **{f"core.v1.{name}": frozenset(fields.split()) for name, fields in _CORE.items()},
     **{f"jobset.v1alpha2.{name}": frozenset(fields.split()) for name, fields in _JOBSET.items()},
+    "meta.v1.ObjectMeta": frozenset({"name", "namespace"}),
 }
 """Fields that are not written when they are zero, by type."""
 

@@ -134,6 +134,11 @@ def test_unknown_fields_should_stay() -> None:
         pytest.param({"stdin": False, "workingDir": ""}, {}, id="false and empty"),
         pytest.param({"stdin": True}, {"stdin": True}, id="true"),
         pytest.param(
+            {"envFrom": [{"secretRef": {"name": "", "optional": True}}]},
+            {"envFrom": [{"secretRef": {"optional": True}}]},
+            id="a reference that names nothing",
+        ),
+        pytest.param(
             {"securityContext": {"privileged": False, "runAsUser": 0}},
             {"securityContext": {"privileged": False, "runAsUser": 0}},
             id="where zero differs from absent",
