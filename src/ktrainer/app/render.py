@@ -15,6 +15,7 @@ from ktrainer.kube import fields
 from ktrainer.kube.fields import Path
 from ktrainer.runtime.blueprint import KINDS
 from ktrainer.runtime.errors import PlanError, Rejected, RuntimeNotFound
+from ktrainer.runtime.rules import validate_quantities
 from ktrainer.runtime.validation import validate_runtime
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ async def validate(documents: Iterable[Document], runtimes: Runtimes, namespace:
         if is_runtime(document) or is_trainjob(document):
             value, unknown = document.created()
             report.add(Findings([fields.forbidden(Path(path), "unknown field") for path in unknown]))
+            report.add(Findings(validate_quantities(value, document.gvk.kind)))
             await _judge(value, runtimes, report, namespace)
         elif document.gvk.group == GROUP:
             report.errors.append(f"there is no kind {document.gvk.kind} in {GROUP}")

@@ -41,8 +41,13 @@ def prune(value: JsonObject, kind: str) -> list[str]:
     Null stays in lists: there it is an error.
     """
     unknown: list[str] = []
-    _prune(value, Shape(ref=_name_of(MODELS[kind])), Path(), unknown)
+    _prune(value, shape_of(kind), Path(), unknown)
     return unknown
+
+
+def shape_of(kind: str) -> Shape:
+    """The shape of an object of one of our kinds; `fields_of` knows what is in it."""
+    return Shape(ref=_name_of(MODELS[kind]))
 
 
 def _prune(value: Any, shape: Shape, path: Path, unknown: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What the CRD says of a runtime beyond which fields it has and of which types: for runtimes that met no API server."""
+"""What the CRDs say of objects beyond which fields they have and of which types: for those that met no API server."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ktrainer.kube.facts import ANYTHING, Shape
 from ktrainer.kube.fields import Path
 from ktrainer.runtime.blueprint import TEMPLATE
 from ktrainer.runtime.jobsetfacts import JOBSET_SPEC, jobset_facts
+from ktrainer.runtime.pruning import fields_of, shape_of
 
 if TYPE_CHECKING:
     from ktrainer.kube.fields import ErrorList
@@ -34,6 +35,28 @@ def validate_rules(value: JsonObject) -> ErrorList:
             fields.invalid(TEMPLATE, "object", "dependsOn cannot be combined with a startupPolicy of InOrder")
         )
     return errors
+
+
+def validate_quantities(value: JsonObject, kind: str) -> ErrorList:
+    """Find quantities such as 0.5 that are numbers in an object of one of our kinds.
+
+    Those of whole numbers are taken everywhere, but of fractions only text, unlike in a pod.
+    """
+    errors: ErrorList = []
+    _find_fractions(value, shape_of(kind), Path(), errors)
+    return errors
+
+
+def _find_fractions(value: Any, shape: Shape, path: Path, errors: ErrorList) -> None:
+    if isinstance(value, dict):
+        known = fields_of(shape.ref) if shape.ref else {}
+        for key, item in value.items():
+            _find_fractions(item, known.get(key) or shape.values or ANYTHING, path.child(key), errors)
+    elif isinstance(value, list):
+        for position, item in enumerate(value):
+            _find_fractions(item, shape.items or ANYTHING, path.index(position), errors)
+    elif shape.type == "quantity" and isinstance(value, float) and not value.is_integer():
+        errors.append(fields.invalid(path, value, f'must be an integer or a string, such as "{value}"'))
 
 
 def _walk(value: Any, shape: Shape, path: Path, errors: ErrorList) -> None:

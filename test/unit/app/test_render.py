@@ -107,6 +107,17 @@ def test_unknown_fields_should_be_warnings_to_render_and_errors_to_validate() ->
     ]
 
 
+def test_fractions_that_an_api_server_refuses_should_be_errors_to_validate() -> None:
+    given = runtime(job("node", "trainer", container(resources={"requests": {"cpu": 0.5, "memory": 1.0}})))
+    wanted = trainjob_json(trainer={"resourcesPerNode": {"limits": {"cpu": 1.5}}})
+    assert [report.errors for report in work(render, given, wanted).reports] == [[], []]
+    path = "spec.template.spec.replicatedJobs[0].template.spec.template.spec.containers[0].resources.requests.cpu"
+    assert [report.errors for report in work(validate, given, wanted).reports] == [
+        [f'{path}: Invalid value: 0.5: must be an integer or a string, such as "0.5"'],
+        ['spec.trainer.resourcesPerNode.limits.cpu: Invalid value: 1.5: must be an integer or a string, such as "1.5"'],
+    ]
+
+
 def test_unknown_fields_should_not_be_built() -> None:
     side = container("side", env=[{"name": "A", "value": "0"}])
     typo = runtime(job("node", "trainer", container(imagge="x"), side))
