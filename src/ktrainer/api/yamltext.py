@@ -76,9 +76,23 @@ def _documents(text: str) -> Iterator[Any]:
     starts = [marker.span() for marker in _MARKER.finditer(text)]
     for (start, body), (end, _) in zip([(0, 0), *starts], [*starts, (len(text), 0)], strict=True):
         if texts := _json_texts(text[body:end]):
-            yield from (strictjson.decode(each.encode()) for each in texts)
+            yield from map(_json_value, texts)
         else:
             yield from _yaml_documents(text, start, end)
+
+
+def _json_value(text: str) -> Any:
+    strictjson.decode(text.encode())  # refuses what is not sound
+    return json.loads(text, parse_float=_number)
+
+
+def _number(text: str) -> int | float:
+    """A number that may have a fraction. On its way to an API server one that has none is spelled like an integer."""
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("a number is too large")
+    whole = int(number)
+    return whole if whole == number and whole in _INTEGERS else number
 
 
 def _yaml_documents(text: str, start: int, end: int) -> Iterator[Any]:
@@ -183,11 +197,11 @@ class _Loader(yaml.CSafeLoader):
             raise _Unfit(problem="an integer must fit into 64 bits", problem_mark=node.start_mark)
         return number
 
-    def construct_float(self, node: yaml.ScalarNode) -> float:
-        number = float(self.construct_scalar(node))
-        if math.isinf(number):
-            raise _Unfit(problem="a number is too large", problem_mark=node.start_mark)
-        return number
+    def construct_float(self, node: yaml.ScalarNode) -> int | float:
+        try:
+            return _number(self.construct_scalar(node))
+        except ValueError as error:
+            raise _Unfit(problem=str(error), problem_mark=node.start_mark) from error
 
     def construct_list(self, node: yaml.SequenceNode) -> list[Any]:
         # All at once, so that a list inside itself is refused.

@@ -25,9 +25,11 @@ def parse(text: str) -> Any:
         ("0o17", 15),
         ("017", 15),
         ("0b11", 3),
-        ("08", 8.0),
+        ("08", 8),
         ("1.5", 1.5),
-        ("1e3", 1000.0),
+        ("1e3", 1000),
+        ("2.0", 2),
+        ("1e300", 1e300),
         (".5", 0.5),
         ("yes", True),
         ("y", True),
@@ -105,6 +107,12 @@ def test_a_stream_should_give_its_documents() -> None:
 )
 def test_documents_of_json_should_be_read_as_such(text: str, documents: list[Any]) -> None:
     assert list(parse_documents(text)) == documents
+
+
+@pytest.mark.parametrize("text", ['{"a": [2.0, 1e1]}', "a: [2.0, 1e1]"])
+def test_numbers_without_a_fraction_should_be_integers_in_json_and_yaml(text: str) -> None:
+    (document,) = parse_documents(text)
+    assert [(number, type(number)) for number in document["a"]] == [(2, int), (10, int)]
 
 
 def test_an_error_after_json_should_be_told_by_its_line_in_the_whole() -> None:
