@@ -3,7 +3,8 @@ pods could not be seen. What is kept in memory is only what was looked at alread
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from ktrainer.kube.meta import ObjectMeta
 
 _log = structlog.get_logger(__name__)
+
+LOOK_SECONDS: Final = 30.0
+"""How long looking may take: half of a turn, of which the other half is for telling what is known without it."""
 
 
 class Diagnosis:
@@ -46,9 +50,12 @@ class Diagnosis:
     async def fetch(self, meta: ObjectMeta) -> FirstFailure | None:
         """What failed first; none where that cannot be told, which must not keep the failure itself from being told."""
         try:
-            failure = await self._look(meta.key, meta.creation_timestamp)
-        except (ApiError, TransportError) as error:
-            _log.warning("cannot tell what failed first", error=str(error))
+            async with asyncio.timeout(LOOK_SECONDS):
+                failure = await self._look(meta.key, meta.creation_timestamp)
+        except Exception as error:  # whatever it is, see above; a bug comes with its stack
+            is_expected = isinstance(error, ApiError | TransportError | TimeoutError)
+            told = str(error) or f"it takes more than {LOOK_SECONDS:g} s"
+            _log.warning("cannot tell what failed first", error=told, exc_info=None if is_expected else error)
             self._owed.add(meta.key)
             return None
         self._owed.discard(meta.key)

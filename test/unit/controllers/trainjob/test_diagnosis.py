@@ -1,5 +1,8 @@
 """When the failures of a workload are looked at: once at each restart and at the end, and again where that failed."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
 from ktrainer.api.resources import CONFIG_MAPS, JOBSETS, PODS, TRAINJOBS
@@ -109,6 +112,33 @@ async def test_what_could_not_be_looked_at_should_be_looked_at_again(
         if not is_final:
             cluster.report(active=2)
         await cluster.wait(30)
+        assert cluster.status()["firstFailure"]["exitCode"] == 3
+
+
+async def never(*args: Any, **kwargs: Any) -> bytes:
+    """What comes of a list that a server which is overloaded does not get done."""
+    await asyncio.sleep(100_000)
+    return b""
+
+
+async def nonsense(*args: Any, **kwargs: Any) -> bytes:
+    """What no API server answers."""
+    return b'{"kind": "PodList", "metadata": {}, "items": null}'
+
+
+@pytest.mark.parametrize("answer", [never, nonsense])
+async def test_whatever_comes_of_the_look_the_end_itself_should_be_told(
+    virtual_clock: VirtualClock, monkeypatch: pytest.MonkeyPatch, answer: Any
+) -> None:
+    async with training_cluster(virtual_clock) as cluster:
+        await begin(cluster)
+        add_pod(cluster, "a", 3)
+        with monkeypatch.context() as troubled:
+            troubled.setattr(cluster.server.stores[PODS], "list_page", answer)
+            cluster.report(end="Failed", failed=1)
+            await cluster.wait(59)
+            assert cluster.status()["state"] == "Failed"
+        await cluster.wait(120)
         assert cluster.status()["firstFailure"]["exitCode"] == 3
 
 
