@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ktrainer.api.trainjob import TrainJob
-from ktrainer.controllers.trainjob.conditions import state_of
-from ktrainer.controllers.trainjob.reading import read_trainjob
+from ktrainer.controllers.trainjob.conditions import end_of, state_of
+from ktrainer.controllers.trainjob.reading import read_trainjob, readable_part
 from ktrainer.controllers.trainjob.status import settled_status
 from ktrainer.controllers.trainjob.turn import next_turn
 from ktrainer.machinery.control.reconcile import Result, RetryableError
@@ -65,8 +64,11 @@ class Aftermath:
         if not (is_unsettled or is_behind or is_owed or jobs):
             return False
         trainjob = read_trainjob(cached)
-        if not isinstance(trainjob, TrainJob):
-            return False
+        if isinstance(trainjob, list):
+            trainjob = readable_part(cached)
+            if end_of(trainjob.status.conditions) is None:
+                # Whatever we wrote would take the end back.
+                return False
         failure = await self._diagnosis.fetch(meta) if is_owed else None
         status = settled_status(trainjob, self._server_time.now(), failure, jobs)
         await self._publisher.publish(meta, trainjob.status, status)

@@ -59,10 +59,11 @@ class Builder:
         self._departures = departures
         self._events = events
 
-    async def survey(self, runtime: Runtime, trainjob: TrainJob) -> Survey:
+    async def survey(self, runtime: Runtime, trainjob: TrainJob, malformed: Exception | None = None) -> Survey:
         """How the workload is, what is to be written, and what went wrong while finding that out.
 
         For a TrainJob that is being deleted nothing is planned: somebody may hold it, but it needs nothing any more.
+        Nothing can be planned for one that is `malformed`.
         """
         workload: WorkloadStatus | None = None
         meta = trainjob.metadata
@@ -72,6 +73,9 @@ class Builder:
                 raise Stale("it is not known yet how the JobSets ended that are gone")
             if meta.is_deleting:
                 return Survey(workload, None, await _defaults(runtime, trainjob))
+            if malformed is not None:
+                defaults = await _defaults(runtime, trainjob) if workload else RunPolicy()
+                return Survey(workload, None, defaults, malformed)
             is_new = workload is None and trainjob.status == TrainJobStatus()
             plan = await runtime.plan(trainjob, is_new=is_new)
             return Survey(workload, plan, plan.run_policy)

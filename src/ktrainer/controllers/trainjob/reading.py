@@ -1,22 +1,36 @@
-"""A cached TrainJob as the model that a turn works with."""
+"""A cached TrainJob as the model that a turn works with, or of one that is malformed as much as can be read."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.decoding import decode
-from ktrainer.api.trainjob import TrainJob
+from ktrainer.api.trainjob import TrainJob, TrainJobSpec
+from ktrainer.api.trainjobstatus import TrainJobStatus
 from ktrainer.kube import fields
-from ktrainer.kube.fields import Path
+from ktrainer.kube.fields import Path, message_of
 from ktrainer.kube.jsonvalue import is_deeper_than
 from ktrainer.machinery.cache.objects import decoded
 
 if TYPE_CHECKING:
+    from msgspec import Raw
+
     from ktrainer.kube.fields import ErrorList
+    from ktrainer.kube.jsonvalue import JsonObject
     from ktrainer.machinery.cache.objects import CachedObject
 
 DEEPEST: Final = 100
 """How many levels of a spec may be nested: no sound one has so many, and what we build of it has more."""
+
+_FOLLOWED: Final = ("runtimeRef", "suspend", "activeDeadlineSeconds", "managedBy")
+"""What a TrainJob that has a workload is followed by, each field by itself."""
+
+
+class Malformed(Exception):
+    """A TrainJob that cannot be read as a whole, so that nothing can be built for it."""
+
+    def __init__(self, errors: ErrorList) -> None:
+        super().__init__(f"the TrainJob is malformed: {message_of(errors)}")
 
 
 def read_trainjob(cached: CachedObject) -> TrainJob | ErrorList:
@@ -29,3 +43,28 @@ def read_trainjob(cached: CachedObject) -> TrainJob | ErrorList:
     if is_deeper_than(spec, DEEPEST):
         return too_deep
     return decode(TrainJob, {"metadata": cached.metadata, "spec": spec, "status": status})
+
+
+def readable_part(cached: CachedObject) -> TrainJob:
+    """What can be read of a TrainJob that is malformed: it may have a workload, from when it was not."""
+    given, part = _object_in(cached.spec), {"runtimeRef": {"name": "unreadable"}}
+    for name in _FOLLOWED:
+        if name in given and not is_deeper_than(given[name], DEEPEST):
+            more = {**part, name: given[name]}
+            part = part if isinstance(decode(TrainJobSpec, more), list) else more
+    status = decode(TrainJobStatus, _object_in(cached.status))
+    # Not validated, since its name may be what is wrong with it.
+    return TrainJob.model_construct(
+        metadata=cached.metadata,
+        spec=TrainJobSpec.model_validate(part),
+        status=TrainJobStatus() if isinstance(status, list) else status,
+    )
+
+
+def _object_in(raw: Raw) -> JsonObject:
+    """The object in a spec or status; an empty one where that is something else."""
+    try:
+        value = decoded(raw)
+    except RecursionError:
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from ktrainer.api.decoding import decode
-from ktrainer.api.trainjob import RuntimeRef, TrainJob, TrainJobSpec
-from ktrainer.api.trainjobstatus import ConditionType, Reason, TrainJobStatus
+from ktrainer.api.trainjob import TRAINJOB_CONTROLLER
+from ktrainer.api.trainjobstatus import ConditionType, Reason
 from ktrainer.client.errors import TransportError
 from ktrainer.controllers.trainjob.aftermath import Aftermath
 from ktrainer.controllers.trainjob.brevity import restored
@@ -21,15 +20,13 @@ from ktrainer.controllers.trainjob.builder import stored_digest
 from ktrainer.controllers.trainjob.conditions import failed_condition
 from ktrainer.controllers.trainjob.ending import decide_end, time_left
 from ktrainer.controllers.trainjob.glance import glance_at
-from ktrainer.controllers.trainjob.reading import read_trainjob
+from ktrainer.controllers.trainjob.reading import Malformed, read_trainjob, readable_part
 from ktrainer.controllers.trainjob.status import Seen, build_status, is_held_or_freed
 from ktrainer.controllers.trainjob.turn import next_turn
 from ktrainer.controllers.trainjob.vanished import deletes_itself
 from ktrainer.controllers.trainjob.verdict import READY, Verdict, previous_verdict, verdict_of, verdict_on
 from ktrainer.framework.errors import PluginError
 from ktrainer.kube.errors import ApiError
-from ktrainer.kube.fields import message_of
-from ktrainer.machinery.cache.objects import decoded
 from ktrainer.machinery.control.outcome import wish_of
 from ktrainer.machinery.control.reconcile import Result, RetryableError, Stale
 from ktrainer.runtime.errors import UnsupportedRuntime
@@ -37,6 +34,7 @@ from ktrainer.runtime.errors import UnsupportedRuntime
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ktrainer.api.trainjob import TrainJob
     from ktrainer.client.servertime import ServerTime
     from ktrainer.controllers.trainjob.applied import Applied
     from ktrainer.controllers.trainjob.builder import Builder, Survey
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
     from ktrainer.controllers.trainjob.finisher import Finisher
     from ktrainer.controllers.trainjob.publisher import Publisher
     from ktrainer.kube.conditions import Condition
-    from ktrainer.kube.fields import ErrorList
     from ktrainer.kube.identity import ObjectKey, Resource
     from ktrainer.machinery.cache.objects import CachedObject
     from ktrainer.machinery.cache.reader import Reader
@@ -100,17 +97,19 @@ class TrainJobReconciler:
             return await self._aftermath.follow(cached, glance, end)
         trainjob = read_trainjob(cached)
         if isinstance(trainjob, list):
-            return Result() if meta.is_deleting else await self._reject(cached, trainjob)
+            part = readable_part(cached)
+            is_ours = part.spec.managed_by == TRAINJOB_CONTROLLER
+            return await self._advance(part, Malformed(trainjob)) if is_ours else Result()
         return await self._advance(trainjob)
 
-    async def _advance(self, trainjob: TrainJob) -> Result:
-        """Take a TrainJob that has not finished one step further."""
+    async def _advance(self, trainjob: TrainJob, malformed: Malformed | None = None) -> Result:
+        """Take a TrainJob that has not finished one step further; one that is `malformed` is only followed."""
         try:
             runtime = self._parts.runtimes.of(trainjob.spec.runtime_ref)
         except UnsupportedRuntime as error:
             failed = failed_condition(trainjob, Reason.TRAINING_RUNTIME_NOT_SUPPORTED, str(error))
             return await self._tell(trainjob, Seen(verdict=Verdict(Reason.VALIDATION_REJECTED, str(error)), end=failed))
-        survey = await self._parts.builder.survey(runtime, trainjob)
+        survey = await self._parts.builder.survey(runtime, trainjob, malformed)
         workload, plan, trouble = survey.workload, survey.plan, survey.trouble
         if trainjob.metadata.is_deleting and workload is None:
             return Result()
@@ -180,21 +179,6 @@ class TrainJobReconciler:
             # With its stack, and with the time that must not wait for it.
             raise ExceptionGroup("a turn failed unexpectedly", [error, retry])
         raise retry from error
-
-    async def _reject(self, cached: CachedObject, errors: ErrorList) -> Result:
-        """Say of a TrainJob that cannot be read what is wrong with it."""
-        status = decode(TrainJobStatus, decoded(cached.status) or {})
-        stand_in = TrainJob(
-            metadata=cached.metadata,
-            spec=TrainJobSpec(runtime_ref=RuntimeRef(name="unreadable")),
-            status=TrainJobStatus() if isinstance(status, list) else status,
-        )
-        message = f"the TrainJob is malformed: {message_of(errors)}"
-        self._parts.events.creation_failed(cached.metadata, message)
-        _log.warning("a TrainJob is malformed", error=message)
-        verdict = Verdict(Reason.VALIDATION_REJECTED, message, is_lasting=True)
-        status_now = build_status(stand_in, Seen(verdict=verdict), self._parts.server_time.now())
-        return next_turn(await self._parts.publisher.publish(cached.metadata, stand_in.status, status_now))
 
     def _forget(self, key: ObjectKey) -> None:
         """Forget what is kept of a TrainJob that has finished or is gone."""

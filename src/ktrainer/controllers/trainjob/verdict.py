@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.trainjobstatus import ConditionType, Reason
 from ktrainer.client.errors import TransportError
+from ktrainer.controllers.trainjob.reading import Malformed
 from ktrainer.framework.errors import EnvConflict, PluginError
 from ktrainer.kube.conditions import TRUE, find
 from ktrainer.kube.errors import ApiError, RequestTooLarge
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 SLOW_SECONDS: Final = 60.0
 """When something is tried again that will not heal by itself: whoever mends it need not tell us."""
 LARGE_SECONDS: Final = 1800.0
-"""When something too large is: each try costs a lot, and what mends it is a change that we are told of, as a rule."""
+"""When something too large or malformed is: each try costs a lot, and what mends it is a change that we are told of, as
+a rule."""
 
 _TOO_LARGE: Final = ("request is too large", "larger than max")
 """What etcd and its client say of an object beyond their limits; API servers pass it on as an internal error."""
@@ -117,6 +119,8 @@ def verdict_of(error: BaseException) -> Verdict:
         return Verdict(Reason.RUNTIME_SNAPSHOT_INVALID, str(error), is_lasting=True)
     if isinstance(error, Rejected) or isinstance(cause, EnvConflict):
         return Verdict(Reason.VALIDATION_REJECTED, str(error), is_lasting=True)
+    if isinstance(error, Malformed):
+        return Verdict(Reason.VALIDATION_REJECTED, str(error), is_lasting=True, retry_seconds=LARGE_SECONDS)
     if is_too_large(error):
         return Verdict(Reason.APPLY_REFUSED, str(error), is_lasting=True, retry_seconds=LARGE_SECONDS)
     if isinstance(error, WriteRefused) or (isinstance(error, ApiError) and error.is_permanent):
