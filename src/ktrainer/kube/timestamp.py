@@ -32,6 +32,15 @@ def parse_time(text: str) -> datetime:
         raise ValueError(f"not an RFC 3339 time: {text!r}: {error}") from error
 
 
+def is_time(text: str | None) -> bool:
+    """Whether a text is an instant in either spelling."""
+    try:
+        parse_time(text or "")
+    except ValueError:
+        return False
+    return True
+
+
 def _utc(at: datetime) -> datetime:
     if at.tzinfo is None:
         raise ValueError(f"an instant needs a time zone: {at!r}")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ktrainer.kube.timestamp import format_micro_time, format_time, parse_time
+from ktrainer.kube.timestamp import format_micro_time, format_time, is_time, parse_time
 
 INSTANTS = st.datetimes(timezones=st.just(UTC))
 
@@ -35,6 +35,7 @@ def test_times_should_lose_only_their_fraction(at: datetime) -> None:
 def test_both_spellings_should_be_read(text: str, expected: datetime) -> None:
     assert parse_time(text) == expected
     assert parse_time(text).tzinfo is UTC
+    assert is_time(text)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,7 @@ def test_both_spellings_should_be_read(text: str, expected: datetime) -> None:
 def test_anything_else_should_be_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not an RFC 3339 time"):
         parse_time(text)
+    assert not is_time(text)
 
 
 def test_instants_should_be_written_in_utc() -> None:

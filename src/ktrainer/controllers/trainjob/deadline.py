@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ktrainer.api.trainjobstatus import ConditionType
 from ktrainer.kube.conditions import TRUE, find
-from ktrainer.kube.timestamp import parse_time
+from ktrainer.kube.timestamp import is_time, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,11 @@ def started_at(trainjob: TrainJob, conditions: Iterable[Condition]) -> str | Non
     suspended = find(conditions, ConditionType.SUSPENDED)
     if suspended is None:
         return trainjob.metadata.creation_timestamp
-    return None if suspended.status == TRUE else suspended.last_transition_time
+    if suspended.status == TRUE:
+        return None
+    # Others may write conditions, too: what cannot be read must not free a TrainJob of its deadline.
+    resumed_at = suspended.last_transition_time
+    return resumed_at if is_time(resumed_at) else trainjob.metadata.creation_timestamp
 
 
 def seconds_to_deadline(

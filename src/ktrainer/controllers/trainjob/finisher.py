@@ -17,6 +17,7 @@ from ktrainer.controllers.trainjob.ttl import seconds_to_live
 from ktrainer.framework.component import is_controlled
 from ktrainer.kube.access import Access
 from ktrainer.kube.errors import ApiError, Conflict, NotFound
+from ktrainer.kube.timestamp import is_time
 from ktrainer.machinery.control.reconcile import RetryableError, Stale
 from ktrainer.plugins.jobset.status import status_of
 from ktrainer.runtime.errors import UnsupportedRuntime
@@ -91,7 +92,8 @@ class Finisher:
         seconds = glance.spec.ttl_seconds_after_finished
         if seconds is None:
             seconds = await self._default_ttl(meta, glance)
-        return seconds_to_live(glance.status.completion_time or end.last_transition_time, seconds, now)
+        finished_at = next(filter(is_time, (glance.status.completion_time, end.last_transition_time)), None)
+        return seconds_to_live(finished_at, seconds, now)
 
     async def expire(self, meta: ObjectMeta) -> None:
         """Delete a TrainJob; raises Stale where it has changed meanwhile, and what the client raises."""

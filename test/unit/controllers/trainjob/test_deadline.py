@@ -48,6 +48,11 @@ def test_a_resume_should_start_the_deadline_anew() -> None:
     assert left(activeDeadlineSeconds=60, suspended=resumed) == 50
 
 
+@pytest.mark.parametrize("at", [{}, {"lastTransitionTime": None}, {"lastTransitionTime": "yesterday"}])
+def test_a_resume_at_a_time_that_cannot_be_read_should_not_end_the_deadline(at: dict[str, Any]) -> None:
+    assert left(activeDeadlineSeconds=130, suspended={"status": "False", **at}) == 30
+
+
 @pytest.mark.parametrize(
     "finished_at, ttl, seconds",
     [

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from structlog.testing import capture_logs
 
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, CONFIG_MAPS, JOBSETS, TRAINJOBS
 from ktrainer.kube.errors import ApiError
@@ -162,3 +163,18 @@ async def test_the_start_should_be_that_of_the_last_resume(virtual_clock: Virtua
         await cluster.wait(1)
         (resumed,) = [each for each in cluster.status()["conditions"] if each["type"] == "Suspended"]
         assert cluster.status()["startTime"] == resumed["lastTransitionTime"] > first
+
+
+@pytest.mark.parametrize("at, is_gone", [("2026-01-01T00:00:02Z", True), ("yesterday", False)])
+async def test_a_completion_at_a_time_that_cannot_be_read_should_be_that_of_the_condition(
+    virtual_clock: VirtualClock, at: str, is_gone: bool
+) -> None:
+    async with training_cluster(virtual_clock) as cluster:
+        with capture_logs() as logs:
+            cluster.submit(ttlSecondsAfterFinished=30)
+            await cluster.wait(1)
+            end = {"type": "Failed", "status": "True", "reason": "R", "message": "", "lastTransitionTime": at}
+            cluster.server.apply_status("demo", "other", {"conditions": [end], "completionTime": "yesterday"})
+            await cluster.wait(60)
+        assert (cluster.server.find(TRAINJOBS, "demo") is None) == is_gone
+        assert [each for each in logs if each["log_level"] == "error"] == []
