@@ -18,11 +18,11 @@ from ktrainer.statusserver.writer import check_standing
 
 if TYPE_CHECKING:
     from ktrainer.kube.identity import ObjectKey
-    from ktrainer.statusserver.authorizer import ReportAuthorizer
+    from ktrainer.statusserver.authorizer import ReportAuthorizer, Reporter
     from ktrainer.statusserver.callers import Callers
     from ktrainer.statusserver.desk import Desk
     from ktrainer.statusserver.metrics import ProgressMetrics
-    from ktrainer.statusserver.trainjobs import TrainJobs
+    from ktrainer.statusserver.trainjobs import Standing, TrainJobs
 
 _log = structlog.get_logger(__name__)
 
@@ -88,17 +88,30 @@ class ProgressHandler:
 
     async def _take(self, authorization: str | None, key: ObjectKey, body: bytes) -> bytes:
         reporter = await self._authorizer.recognise(authorization, key)
-        standing = await self._trainjobs.find(key)
-        if standing is None:
-            raise no_such_trainjob(key)
+        standing = await self._standing_for(reporter, key)
         target = Target(key, standing.uid)
-        await self._authorizer.check(reporter, target)
         report = parse_report(body)
         if report is None:
             return b"{}"
         check_standing(target, standing)
         await self._desk.submit(target, report)
         return orjson.dumps(report.payload())
+
+    async def _standing_for(self, reporter: Reporter, key: ObjectKey) -> Standing:
+        """The TrainJob that a pod is part of; raises Refusal where it is part of none of this name."""
+        standing = await self._trainjobs.find(key)
+        if standing is None:
+            raise no_such_trainjob(key)
+        try:
+            await self._authorizer.check(reporter, Target(key, standing.uid))
+        except Refusal:
+            # A cache that is behind may still show a namesake that has gone.
+            fresh = await self._trainjobs.fetch(key)
+            if fresh is None or fresh.uid == standing.uid:
+                raise
+            await self._authorizer.check(reporter, Target(key, fresh.uid))
+            return fresh
+        return standing
 
 
 async def _read(request: web.BaseRequest) -> bytes:

@@ -50,6 +50,9 @@ class ReportWriter:
         Raises Refusal, and ApiError or TransportError when the API server fails.
         """
         standing = await self._trainjobs.find(target.key)
+        if standing is not None and standing.uid != target.uid:
+            # A cache that is behind may still show a namesake that has gone.
+            standing = await self._trainjobs.fetch(target.key)
         for _ in range(TRIES):
             current = check_standing(target, standing)
             if unless_newer and current.reported_at is not None and current.reported_at > report.reported_at:

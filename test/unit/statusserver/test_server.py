@@ -217,6 +217,17 @@ async def test_the_cache_should_be_enough_for_what_it_has(bench: Bench) -> None:
         assert (await bench.post())[0] == 200
 
 
+@pytest.mark.parametrize("status", [{}, FINISHED])
+async def test_a_namesake_that_has_gone_should_not_be_taken_for_the_trainjob(
+    bench: Bench, status: dict[str, Any]
+) -> None:
+    gone = {"metadata": {"uid": "u0", "resourceVersion": "0"}, "status": status}
+    bench.cached[KEY] = msgspec.json.decode(orjson.dumps(gone), type=CachedObject)
+    async with serving(bench):
+        assert (await bench.post())[0] == 200
+    assert bench.api.applied == [STATUS]
+
+
 async def test_what_comes_too_early_should_be_written_before_the_end(bench: Bench) -> None:
     later = STATUS | {"progressPercentage": 60}
     async with serving(bench):
