@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 ACCESS: Final = (Access(TRAINING_RUNTIMES, ("patch",)), Access(CLUSTER_TRAINING_RUNTIMES, ("patch",)))
 
 
+KEPT_SECONDS: Final = 30.0
+"""When a runtime is looked at again that is kept by a TrainJob which no cache shows: that may go unseen."""
+
+
 class Patcher(Protocol):
     """Changes objects."""
 
@@ -60,8 +64,10 @@ class RuntimeProtector:
         if runtime is None:
             return Result()
         in_use = self._is_in_use(key)
-        if not is_wrong(runtime.metadata, in_use=in_use) or await self._is_kept(runtime.metadata, in_use=in_use):
+        if not is_wrong(runtime.metadata, in_use=in_use):
             return Result()
+        if await self._is_kept(runtime.metadata, in_use=in_use):
+            return Result(requeue_after=KEPT_SECONDS)
         patch = build_patch(runtime.metadata, in_use=in_use)
         try:
             await self._client.patch(self._resource, key, patch, PatchType.MERGE, field_manager=FIELD_MANAGER)

@@ -4,6 +4,7 @@ import pytest
 
 from ktrainer.api.labels import RUNTIME_IN_USE
 from ktrainer.api.resources import TRAINING_RUNTIMES
+from ktrainer.controllers.protection.reconciler import KEPT_SECONDS
 from ktrainer.kube.errors import Forbidden
 from ktrainer.kube.identity import ObjectKey
 from support.protectedruntimes import PROTECTED, TORCH, protecting
@@ -113,6 +114,25 @@ async def test_a_trainjob_that_the_cache_does_not_show_yet_should_keep_a_runtime
         bench.finish(ObjectKey("team-a", "second"))
         await bench.work()
         assert bench.runtimes.finalizers() is None
+
+
+async def test_a_trainjob_that_goes_before_any_cache_shows_it_should_not_keep_a_runtime_for_ever() -> None:
+    async with protecting() as bench:
+        first = bench.create_job("first")
+        await bench.work()
+        bench.runtimes.ask_to_delete(TORCH)
+        bench.finish(first)
+        await settle()
+        # As before a relist, which tells only of what is there by then.
+        streams = list(bench.trainjobs.streams)
+        bench.trainjobs.streams.clear()
+        second = bench.create_job("second")
+        result = await bench.protector.reconcile(TORCH)
+        assert (bench.runtimes.finalizers(), result.requeue_after) == (PROTECTED, KEPT_SECONDS)
+        bench.trainjobs.delete(second)
+        bench.trainjobs.streams.extend(streams)
+        result = await bench.protector.reconcile(TORCH)
+        assert (bench.runtimes.finalizers(), result.requeue_after) == (None, None)
 
 
 async def test_a_runtime_that_is_not_being_deleted_should_need_no_look_at_all_trainjobs() -> None:
