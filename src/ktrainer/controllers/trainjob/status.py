@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from ktrainer.kube.conditions import Condition
     from ktrainer.kube.jsonvalue import JsonObject
     from ktrainer.runtime.plan import Plan
+
+
+JOBS_LIMIT: Final = 100
+"""How many jobs the API lets a status tell of; of any more nothing is told, lest nothing at all could be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +78,7 @@ def build_status(trainjob: TrainJob, seen: Seen, now: datetime) -> TrainJobStatu
     conditions = _with_running(trainjob, conditions, seen, now)
     update: dict[str, object] = {}
     if workload and workload.jobs:
-        update["jobs_status"] = list(workload.jobs)
+        update["jobs_status"] = list(workload.jobs[:JOBS_LIMIT])
     if plan and plan.sized_job:
         update["nodes"] = plan.nodes
         update["selector"] = f"{JOBSET_NAME}={trainjob.metadata.name},{REPLICATED_JOB_NAME}={plan.sized_job}"
@@ -115,7 +119,7 @@ def settled_status(
     if first_failure is not None:
         update["first_failure"] = first_failure
     if jobs:
-        update["jobs_status"] = list(jobs)
+        update["jobs_status"] = list(jobs[:JOBS_LIMIT])
     return _settled(trainjob, trainjob.status.model_copy(update=update), conditions)
 
 
