@@ -66,9 +66,9 @@ class Aftermath:
         trainjob = read_trainjob(cached)
         if isinstance(trainjob, list):
             trainjob = readable_part(cached)
-            if end_of(trainjob.status.conditions) is None:
-                # Whatever we wrote would take the end back.
-                return False
+        if end_of(trainjob.status.conditions) is None:
+            # Whatever we wrote would take the end back.
+            return False
         failure = await self._diagnosis.fetch(meta) if is_owed else None
         status = settled_status(trainjob, self._server_time.now(), failure, jobs)
         await self._publisher.publish(meta, trainjob.status, status)

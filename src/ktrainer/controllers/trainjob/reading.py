@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ktrainer.api.decoding import decode
 from ktrainer.api.trainjob import TrainJob, TrainJobSpec
@@ -14,6 +14,7 @@ from ktrainer.machinery.cache.objects import decoded
 
 if TYPE_CHECKING:
     from msgspec import Raw
+    from pydantic import BaseModel
 
     from ktrainer.kube.fields import ErrorList
     from ktrainer.kube.jsonvalue import JsonObject
@@ -34,7 +35,10 @@ class Malformed(Exception):
 
 
 def read_trainjob(cached: CachedObject) -> TrainJob | ErrorList:
-    """Read a TrainJob; a non-empty list of errors where it is malformed."""
+    """Read a TrainJob; a non-empty list of errors where it is malformed.
+
+    What cannot be read of a status is passed over: others write to it, too, and it is for us to say how a TrainJob is.
+    """
     too_deep = [fields.invalid(Path("spec"), "object", f"must not be nested more than {DEEPEST} levels deep")]
     try:
         spec, status = decoded(cached.spec), decoded(cached.status) or {}
@@ -42,23 +46,37 @@ def read_trainjob(cached: CachedObject) -> TrainJob | ErrorList:
         return too_deep
     if is_deeper_than(spec, DEEPEST):
         return too_deep
-    return decode(TrainJob, {"metadata": cached.metadata, "spec": spec, "status": status})
+    value = {"metadata": cached.metadata, "spec": spec}
+    read = decode(TrainJob, {**value, "status": status})
+    return decode(TrainJob, {**value, "status": _readable_status(status)}) if isinstance(read, list) else read
 
 
 def readable_part(cached: CachedObject) -> TrainJob:
     """What can be read of a TrainJob that is malformed: it may have a workload, from when it was not."""
     given, part = _object_in(cached.spec), {"runtimeRef": {"name": "unreadable"}}
-    for name in _FOLLOWED:
-        if name in given and not is_deeper_than(given[name], DEEPEST):
-            more = {**part, name: given[name]}
-            part = part if isinstance(decode(TrainJobSpec, more), list) else more
-    status = decode(TrainJobStatus, _object_in(cached.status))
+    for name in filter(given.__contains__, _FOLLOWED):
+        part = _with(TrainJobSpec, part, name, given[name])
     # Not validated, since its name may be what is wrong with it.
     return TrainJob.model_construct(
         metadata=cached.metadata,
-        spec=TrainJobSpec.model_validate(part),
-        status=TrainJobStatus() if isinstance(status, list) else status,
+        spec=TrainJobSpec.model_validate(part, by_alias=True, by_name=False),
+        status=TrainJobStatus.model_validate(_readable_status(_object_in(cached.status)), by_alias=True, by_name=False),
     )
+
+
+def _readable_status(given: Any) -> JsonObject:
+    part: JsonObject = {}
+    for name, value in given.items() if isinstance(given, dict) else ():
+        if isinstance(value, list):
+            value = [item for item in value if _with(TrainJobStatus, {}, name, [item])]
+        part = _with(TrainJobStatus, part, name, value)
+    return part
+
+
+def _with(model: type[BaseModel], part: JsonObject, name: str, value: Any) -> JsonObject:
+    """What was read with one more field, if that can be read, too."""
+    more = {**part, name: value}
+    return part if is_deeper_than(value, DEEPEST) or isinstance(decode(model, more), list) else more
 
 
 def _object_in(raw: Raw) -> JsonObject:

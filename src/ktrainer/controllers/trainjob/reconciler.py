@@ -17,7 +17,7 @@ from ktrainer.client.errors import TransportError
 from ktrainer.controllers.trainjob.aftermath import Aftermath
 from ktrainer.controllers.trainjob.brevity import restored
 from ktrainer.controllers.trainjob.builder import stored_digest
-from ktrainer.controllers.trainjob.conditions import failed_condition
+from ktrainer.controllers.trainjob.conditions import end_of, failed_condition
 from ktrainer.controllers.trainjob.ending import decide_end, time_left
 from ktrainer.controllers.trainjob.glance import glance_at
 from ktrainer.controllers.trainjob.reading import Malformed, read_trainjob, readable_part
@@ -95,12 +95,12 @@ class TrainJobReconciler:
         if glance and (end := glance.end):
             self._forget(key)
             return await self._aftermath.follow(cached, glance, end)
-        trainjob = read_trainjob(cached)
-        if isinstance(trainjob, list):
-            part = readable_part(cached)
-            is_ours = part.spec.managed_by == TRAINJOB_CONTROLLER
-            return await self._advance(part, Malformed(trainjob)) if is_ours else Result()
-        return await self._advance(trainjob)
+        read = read_trainjob(cached)
+        trainjob, malformed = (readable_part(cached), Malformed(read)) if isinstance(read, list) else (read, None)
+        if trainjob.spec.managed_by != TRAINJOB_CONTROLLER or end_of(trainjob.status.conditions):
+            # At a glance, it could not be made out that it is somebody else's, or has finished.
+            return Result()
+        return await self._advance(trainjob, malformed)
 
     async def _advance(self, trainjob: TrainJob, malformed: Malformed | None = None) -> Result:
         """Take a TrainJob that has not finished one step further; one that is `malformed` is only followed."""

@@ -13,6 +13,7 @@ from ktrainer.api.trainingruntime import RunPolicy
 from ktrainer.api.trainjobstatus import ConditionType, TrainJobStatus
 from ktrainer.controllers.trainjob.brevity import restored
 from ktrainer.controllers.trainjob.conditions import (
+    MESSAGE_LIMIT,
     OURS,
     end_of,
     finished_condition,
@@ -150,8 +151,13 @@ def _sized_before(status: TrainJobStatus) -> str | None:
 
 
 def _completed(trainjob: TrainJob, end: Condition) -> Condition:
-    """The end with what the API requires of a condition: the workload may have left it out."""
-    return msgspec.structs.replace(end, reason=end.reason or end.type, observed_generation=trainjob.metadata.generation)
+    """The end as the API takes a condition: the workload may have said too little, or too much."""
+    return msgspec.structs.replace(
+        end,
+        reason=end.reason or end.type,
+        message=end.message[:MESSAGE_LIMIT],
+        observed_generation=trainjob.metadata.generation,
+    )
 
 
 def ours_of(status: TrainJobStatus) -> JsonObject:

@@ -97,6 +97,66 @@ async def test_what_the_original_has_finished_should_get_its_state(virtual_clock
         assert (cluster.status()["state"], cluster.status()["completionTime"]) == ("Complete", "2026-01-01T00:00:00Z")
 
 
+async def test_what_others_have_written_into_a_status_should_disturb_nothing(virtual_clock: VirtualClock) -> None:
+    # API servers take such a time, which is none for most who read it.
+    odd = {"trainerStatus": {"progressPercentage": 5, "lastUpdatedTime": "2026-01-01t00:00:00z"}}
+    async with training_cluster(virtual_clock) as cluster:
+        cluster.submit(suspend=True)
+        await cluster.wait(1)
+        cluster.server.apply_status("demo", "other", odd)
+        cluster.server.change(TRAINJOBS, "demo", {"spec": {"suspend": False}})
+        await cluster.wait(1)
+        cluster.report(active=1, ready=1)
+        await cluster.wait(1)
+        assert (cluster.status()["state"], cluster.conditions()) == ("Running", {"Suspended": "False Resumed"})
+        cluster.server.take()
+        await cluster.wait(60)
+        assert cluster.server.take() == []
+        cluster.report(end="Completed", succeeded=1)
+        await cluster.wait(1)
+        assert cluster.status()["state"] == "Complete"
+
+
+@pytest.mark.parametrize("message", [None, 7])
+async def test_an_end_that_cannot_be_read_at_a_glance_should_be_the_end(
+    virtual_clock: VirtualClock, message: Any
+) -> None:
+    async with training_cluster(virtual_clock) as cluster:
+        cluster.submit(managedBy="kueue.x-k8s.io/multikueue")
+        end = {"type": "Complete", "status": "True", "reason": "R", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        odd = {"type": "Odd", "status": "True", "reason": "R", "message": message}
+        cluster.server.apply_status("demo", "original", {"conditions": [odd, end]})
+        cluster.server.change(TRAINJOBS, "demo", {"spec": {"managedBy": None}})
+        await cluster.wait(5)
+        assert cluster.server.take() == []
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"replicatedJobsStatus": [{"ready": 1}, {"name": "node", "active": "one"}, {"name": "node", "ready": -1}]},
+        {"replicatedJobsStatus": "none", "restarts": "many"},
+        {"conditions": [None, {"status": "True"}, {"type": [], "status": "True"}]},
+    ],
+)
+async def test_the_end_of_a_jobset_should_be_found_in_a_status_that_is_malformed(
+    virtual_clock: VirtualClock, status: dict[str, Any]
+) -> None:
+    end = {"type": "Failed", "status": "True", "reason": None, "message": 7, "lastTransitionTime": "yesterday"}
+    async with training_cluster(virtual_clock) as cluster:
+        cluster.submit()
+        await cluster.wait(1)
+        cluster.server.change(JOBSETS, "demo", {"status": status})
+        await cluster.wait(2)
+        assert cluster.status()["state"] == "Pending"
+        with capture_logs() as logs:
+            conditions = [*status.get("conditions", []), end]
+            cluster.server.change(JOBSETS, "demo", {"status": {**status, "conditions": conditions}})
+            await cluster.wait(2)
+        assert (cluster.status()["state"], cluster.conditions()["Failed"]) == ("Failed", "True Failed")
+        assert [each for each in logs if each["log_level"] == "error"] == []
+
+
 async def test_an_end_should_not_be_taken_back_by_a_status_that_cannot_be_read(virtual_clock: VirtualClock) -> None:
     async with training_cluster(virtual_clock) as cluster:
         cluster.submit()
