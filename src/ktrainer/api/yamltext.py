@@ -108,24 +108,33 @@ def _yaml_documents(text: str, start: int, end: int) -> Iterator[Any]:
 
 
 def _check_events(text: str, most_values: int, *, references: bool = True) -> None:
-    """Refuse a text by its brackets and indents, before anything is made of it.
+    """Refuse a text by its brackets, indents and references, before anything is made of it.
 
     What the library then does with it recurses in C, where a deep text ends the process, and has no limit of its own.
     """
-    depth = values = 0
+    values, sizes = 0, dict[str, int]()
+    begun: list[tuple[str | None, int]] = []
     try:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
             if isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
+                anchor, before = begun.pop()
+                if anchor is not None:
+                    sizes[anchor] = values - before
+            elif isinstance(event, yaml.AliasEvent):
+                if not references:
+                    raise YamlError("it has aliases")
+                if any(event.anchor == anchor for anchor, _ in begun):
+                    raise YamlError(f"the reference *{event.anchor} is recursive")
+                # A merge copies at once what it refers to: afterwards is too late to look.
+                values += sizes.get(str(event.anchor), 1)
             elif isinstance(event, yaml.NodeEvent):
+                if isinstance(event, yaml.CollectionStartEvent):
+                    begun.append((event.anchor, values))
                 values += 1
-                depth += isinstance(event, yaml.CollectionStartEvent)
-            if depth > _MAX_DEPTH + 1:
+            if len(begun) > _MAX_DEPTH + 1:
                 raise YamlError(_TOO_DEEP)
             if values > most_values:
                 raise YamlError(f"more than {most_values} values")
-            if not references and isinstance(event, yaml.AliasEvent):
-                raise YamlError("it has aliases")
     except yaml.YAMLError:
         # Whoever reads the text finds the same, behind the documents that are sound.
         return
@@ -184,9 +193,15 @@ class _Loader(yaml.CSafeLoader):
     yaml_constructors = {  # noqa: RUF012 - the same
         tag: constructor
         for tag, constructor in yaml.CSafeLoader.yaml_constructors.items()
-        if tag is None or tag.endswith((":null", ":bool", ":str"))
+        if tag is None or tag.endswith((":null", ":str"))
     }
     bool_values = {**yaml.CSafeLoader.bool_values, "y": True, "n": False}  # noqa: RUF012 - the same
+
+    def construct_bool(self, node: yaml.ScalarNode) -> bool:
+        value = self.bool_values.get(self.construct_scalar(node).lower())
+        if value is None:
+            raise _Unfit(problem="must be true or false", problem_mark=node.start_mark)
+        return value
 
     def construct_int(self, node: yaml.ScalarNode) -> int:
         text = self.construct_scalar(node).replace("_", "")
@@ -207,7 +222,10 @@ class _Loader(yaml.CSafeLoader):
         # All at once, so that a list inside itself is refused.
         return self.construct_sequence(node, deep=True)
 
-    def construct_map(self, node: yaml.MappingNode) -> dict[str, Any]:
+    def construct_map(self, node: yaml.Node) -> dict[str, Any]:
+        # A tag can say that anything is a map.
+        if not isinstance(node, yaml.MappingNode):
+            raise _Unfit(problem="must be a map", problem_mark=node.start_mark)
         self._refuse_duplicates(node)
         self.flatten_mapping(node)
         return {self._key_of(key): self.construct_object(value, deep=True) for key, value in node.value}
@@ -235,6 +253,7 @@ class _Loader(yaml.CSafeLoader):
 _Loader.add_implicit_resolver("tag:yaml.org,2002:bool", _BOOL, list("yYnNtTfFoO"))
 _Loader.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
 _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789"))
+_Loader.add_constructor("tag:yaml.org,2002:bool", _Loader.construct_bool)
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_int)
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_float)
 _Loader.add_constructor("tag:yaml.org,2002:seq", _Loader.construct_list)
