@@ -34,13 +34,13 @@ class Document:
     @property
     def gvk(self) -> GroupVersionKind:
         """The kind of the object."""
-        return GroupVersionKind.parse(str(self.value.get("apiVersion", "")), str(self.value.get("kind", "")))
+        return GroupVersionKind.parse(str(self.value.get("apiVersion") or ""), str(self.value.get("kind") or ""))
 
     @property
     def name(self) -> str:
         """The name of the object; empty where it has none."""
         metadata = self.value.get("metadata")
-        return str(metadata.get("name", "")) if isinstance(metadata, dict) else ""
+        return str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
 
     def created(self) -> tuple[JsonObject, list[str]]:
         """The object as an API server would create it, a copy, and the paths of the fields that it would drop.
@@ -54,6 +54,9 @@ class Document:
         if "status" in MODELS[gvk.kind].model_fields:
             # What became of it elsewhere is of no interest here.
             value.pop("status", None)
+        if isinstance(metadata := value.get("metadata"), dict):
+            # Nothing is created in deletion.
+            metadata.pop("deletionTimestamp", None)
         return value, prune(value, gvk.kind)
 
     def __str__(self) -> str:

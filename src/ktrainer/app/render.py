@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ktrainer.app.documents import Document
+    from ktrainer.kube.fields import ErrorList
     from ktrainer.kube.jsonvalue import JsonObject
     from ktrainer.runtime.registry import Runtimes
 
@@ -94,7 +95,8 @@ async def render(documents: Iterable[Document], runtimes: Runtimes, namespace: s
 
 
 async def validate(documents: Iterable[Document], runtimes: Runtimes, namespace: str) -> Rendering:
-    """Judge TrainJobs and runtimes as admission would. Unknown fields are errors, as they are to kubectl.
+    """Judge TrainJobs and runtimes as admission would. Unknown fields are errors, as they are to kubectl, and so is an
+    object that does not say what it is.
 
     Raises Unreachable where a reader that asks a cluster cannot.
     """
@@ -109,7 +111,15 @@ async def validate(documents: Iterable[Document], runtimes: Runtimes, namespace:
             await _judge(value, runtimes, report, namespace)
         elif document.gvk.group == GROUP:
             report.errors.append(f"there is no kind {document.gvk.kind} in {GROUP}")
+        else:
+            report.add(Findings(_validate_identity(document)))
     return rendering
+
+
+def _validate_identity(document: Document) -> ErrorList:
+    """What is missing for anybody to know the kind of an object: it may be a TrainJob that was meant."""
+    given = {field: document.value.get(field) for field in ("apiVersion", "kind")}
+    return [fields.required(Path(field)) for field, value in given.items() if not value or not isinstance(value, str)]
 
 
 async def _plan(job: TrainJob, runtimes: Runtimes, report: Report) -> list[JsonObject]:

@@ -17,7 +17,7 @@ class InputError(Exception):
 
 
 def read_documents(files: Iterable[str]) -> list[Document]:
-    """All objects in the files, in their order; those of a `kind: List` one by one. Raises InputError."""
+    """All objects in the files, in their order; those of lists, such as `kind: List`, one by one. Raises InputError."""
     return [document for file in files for document in _read(file)]
 
 
@@ -36,14 +36,15 @@ def _read(file: str) -> Iterator[Document]:
 
 
 def _objects(file: str, number: int, value: dict[str, object]) -> Iterator[Document]:
-    items = value.get("items")
-    if value.get("kind") != "List" or not isinstance(items, list):
+    kind, items = value.get("kind"), value.get("items")
+    # A list is kubectl's own, or an API server's, such as TrainJobList.
+    if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(items, list):
         yield Document(file, number, value)
         return
     for item in items:
         if not isinstance(item, dict):
             raise InputError(f"{file}#{number}: an item of the list is not an object")
-        yield Document(file, number, item)
+        yield from _objects(file, number, item)
 
 
 def _text(file: str) -> str:
@@ -51,7 +52,9 @@ def _text(file: str) -> str:
         raise InputError("-: the input is closed")
     try:
         if file == "-":
-            return sys.stdin.read()
+            # Its own encoding is that of the locale, which says nothing about the objects of a cluster.
+            source = getattr(sys.stdin, "buffer", None)
+            return sys.stdin.read() if source is None else str(source.read(), encoding="utf-8-sig")
         # Some editors begin a file with a mark that says no more than that it is UTF-8.
         with open(file, encoding="utf-8-sig") as opened:
             return opened.read()

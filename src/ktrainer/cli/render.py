@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -63,6 +64,9 @@ def _write(text: str) -> str:
     if sys.stdout is None:
         return "it is closed"
     try:
+        if isinstance(sys.stdout, TextIOWrapper):
+            # Whatever the locale says: it is for kubectl as well as for people.
+            sys.stdout.reconfigure(encoding="utf-8")
         print(text, end="", flush=True)
     except (OSError, ValueError) as error:
         # What is still in the buffer would be tried again at the end of the process, and fail again.
@@ -100,9 +104,16 @@ async def _command(reader: Reader, documents: list[Document], arguments: argpars
 def _report(rendering: Rendering) -> None:
     for report in rendering.reports:
         for warning in report.warnings:
-            print(f"{report.document}: warning: {warning}", file=sys.stderr)
+            print(_line(f"{report.document}: warning: {warning}"), file=sys.stderr)
         for error in report.errors:
-            print(f"{report.document}: {error}", file=sys.stderr)
+            print(_line(f"{report.document}: {error}"), file=sys.stderr)
+
+
+def _line(text: str) -> str:
+    """The same on one line that a terminal only shows: names and keys may hold breaks, and what controls terminals."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
 
 
 def _formatted(objects: list[JsonObject], output: str) -> str:

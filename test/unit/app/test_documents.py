@@ -53,6 +53,7 @@ def test_objects_of_ours_should_be_as_an_api_server_would_create_them() -> None:
 def test_a_document_should_say_where_it_is_and_what() -> None:
     assert str(Document("jobs.yaml", 3, trainjob_json())) == "jobs.yaml#3: TrainJob/demo"
     assert str(Document("-", 1, {})) == "-#1: /"
+    assert str(Document("-", 1, {"kind": None, "metadata": {"name": None}})) == "-#1: /"
     assert Document("-", 1, trainjob_json()).gvk == TRAINJOBS.gvk
 
 

@@ -51,6 +51,13 @@ def test_what_became_of_a_trainjob_elsewhere_should_not_matter() -> None:
     assert [report.warnings for report in rendering.reports] == [[], []]
 
 
+def test_a_trainjob_that_is_being_deleted_elsewhere_should_be_judged_as_a_new_one() -> None:
+    bad = trainjob_json(trainer={"env": [{"name": "PET_NNODES", "value": "1"}]})
+    bad["metadata"]["deletionTimestamp"] = "2026-01-02T03:04:05Z"
+    for command in (render, validate):
+        assert len(work(command, TORCH, bad).reports[1].errors) == 1
+
+
 def test_a_job_with_errors_should_not_keep_the_others_from_being_built() -> None:
     bad = trainjob_json("bad", trainer={"env": [{"name": "PET_NNODES", "value": "1"}]})
     rendering = work(render, TORCH, bad, trainjob_json("good"))
@@ -229,6 +236,13 @@ def test_a_kind_that_our_group_does_not_have_should_be_told() -> None:
 def test_other_objects_should_be_of_no_concern() -> None:
     (report,) = work(validate, {"apiVersion": "v1", "kind": "Pod", "spec": 1}).reports
     assert (report.errors, report.warnings) == ([], [])
+
+
+def test_an_object_that_does_not_say_what_it_is_should_be_told() -> None:
+    nameless = {**trainjob_json(), "apiVersion": None}
+    (nothing, half, odd) = work(validate, {}, nameless, {"apiVersion": ["v1"], "kind": "Pod"}).reports
+    assert nothing.errors == ["apiVersion: Required value", "kind: Required value"]
+    assert half.errors == odd.errors == ["apiVersion: Required value"]
 
 
 def test_a_plugin_that_fails_should_be_an_error_of_its_job() -> None:

@@ -23,9 +23,24 @@ def test_a_list_should_be_taken_apart(file: Path) -> None:
     assert [document.value for document in read_documents([str(file)])] == [{"kind": "A"}, {"kind": "B"}]
 
 
+def test_a_list_of_an_api_server_and_one_in_another_should_be_taken_apart(file: Path) -> None:
+    file.write_text("kind: List\nitems:\n- kind: TrainJobList\n  items:\n  - kind: A\n- kind: BList\n  items: {}\n")
+    found = [document.value for document in read_documents([str(file)])]
+    assert found == [{"kind": "A"}, {"kind": "BList", "items": {}}]
+
+
 def test_the_input_should_be_a_file_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("kind: A\n"))
     assert [str(document) for document in read_documents(["-"])] == ["-#1: A/"]
+
+
+def test_the_input_should_be_utf8_whatever_the_locale_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = '{"kind": "\u00e9\\ud83d\\ude00"}'.encode("utf-8-sig")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(written), encoding="latin-1"))
+    assert [document.value for document in read_documents(["-", "-"])] == [{"kind": "\u00e9\U0001f600"}]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"kind: \xe9"), encoding="latin-1"))
+    with pytest.raises(InputError, match="-: 'utf-8' codec"):
+        read_documents(["-"])
 
 
 def test_an_input_that_is_closed_should_be_told(monkeypatch: pytest.MonkeyPatch) -> None:

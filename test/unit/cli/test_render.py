@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,16 @@ def test_findings_should_be_told_with_file_document_kind_and_name(
     )
 
 
+def test_a_finding_should_be_one_line_whatever_it_is_about(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    value = trainjob_json("de\nmo")
+    value["spec"]["\x1b[2J\u20ac"] = 1
+    file = write(TORCH, value)
+    assert main(["render", "--offline", "-f", file]) == 1
+    warning, error = capsys.readouterr().err.splitlines()
+    assert warning == f"{file}#2: TrainJob/de\\nmo: warning: spec.\\x1b[2J\u20ac: unknown field"
+    assert error.startswith(f"{file}#2: TrainJob/de\\nmo: Invalid value")
+
+
 def test_warnings_should_not_be_findings(write: Any, capsys: pytest.CaptureFixture[str]) -> None:
     old = json.loads(json.dumps(TORCH))
     old["metadata"]["labels"] = {"trainer.kubeflow.org/support": "deprecated"}
@@ -140,6 +151,14 @@ def test_an_output_that_takes_nothing_should_be_told(kind: str, write: Any) -> N
     assert run.returncode == 2
     assert run.stderr.startswith("ktrainer: the output cannot be written: ")
     assert run.stderr.count("\n") == 1
+
+
+def test_the_output_should_be_utf8_whatever_the_locale_says(write: Any) -> None:
+    command = [sys.executable, "-m", "ktrainer", "render", "--offline", "-f"]
+    file = write(TORCH, trainjob_json(annotations={"a": "\u20ac"}))
+    env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    run = subprocess.run([*command, file], env=env, capture_output=True, check=True)
+    assert yaml.safe_load(run.stdout.decode().split("---\n")[1])["metadata"]["annotations"] == {"a": "\u20ac"}
 
 
 def test_unreadable_input_should_be_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
