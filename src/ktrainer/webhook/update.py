@@ -27,10 +27,14 @@ _SKETCHES: Final = msgspec.json.Decoder(_Sketch)
 
 
 def is_harmless(request: AdmissionRequest) -> bool:
-    """Whether an update can be let through unseen; never so for a create. Raises MsgspecError for what is no object."""
+    """Whether an update can be let through unseen; never so for a create, nor where one of the two is no object."""
     if request.object is None or request.old_object is None:
         return False
-    new = _SKETCHES.decode(request.object)
-    if new.metadata.deletion_timestamp is not None:
-        return True
-    return bytes(new.spec) == bytes(_SKETCHES.decode(request.old_object).spec)
+    try:
+        new = _SKETCHES.decode(request.object)
+        if new.metadata.deletion_timestamp is not None:
+            return True
+        return bytes(new.spec) == bytes(_SKETCHES.decode(request.old_object).spec)
+    except msgspec.MsgspecError:
+        # Whoever judges it tells what is wrong, and where.
+        return False

@@ -329,6 +329,17 @@ async def test_what_leaves_the_spec_alone_should_be_allowed_without_a_look(metad
     assert webhook.cluster.reads == []
 
 
+@pytest.mark.parametrize("old", [{}, [], {"metadata": {"deletionTimestamp": 1}}])
+async def test_what_an_old_object_lacks_should_not_keep_the_new_one_from_being_judged(old: Any) -> None:
+    good, bad = trainjob_json(suspend=True), trainjob_json(trainer={"env": env("PET_NNODES")})
+    webhook = Webhook(Cluster(TORCH))
+    assert (await webhook.judge(good, old))["allowed"]
+    assert "spec.trainer.env" in (await webhook.judge(bad, old))["status"]["message"]
+    refused = await webhook.judge({"metadata": {"name": "demo", "deletionTimestamp": 5}}, good)
+    assert refused["status"]["code"] == 403
+    assert "metadata.deletionTimestamp: Invalid value: 5" in refused["status"]["message"]
+
+
 async def test_the_number_of_nodes_should_change_only_where_the_runtime_is_elastic() -> None:
     new = updated(trainer={"numNodes": 3})
     assert (await Webhook(Cluster(ELASTIC)).judge(new, OLD))["allowed"]
