@@ -35,7 +35,8 @@ def build_parser() -> argparse.ArgumentParser:
     render = commands.add_parser(
         "render",
         help="show what the controller would apply",
-        description="Show what the controller would apply for the TrainJobs in files, by the controller's own code.",
+        description="Show what the controller would apply for the TrainJobs in files, by the controller's own code;"
+        " plugins and feature gates are as they are without a configuration.",
         epilog="Exit code: 0 fine, 1 findings, 2 usage or unreadable input, 3 the cluster cannot be reached.",
     )
     _add_input(render)
@@ -43,7 +44,8 @@ def build_parser() -> argparse.ArgumentParser:
     validate = commands.add_parser(
         "validate",
         help="judge TrainJobs and runtimes",
-        description="Judge the TrainJobs and runtimes in files as the webhook would.",
+        description="Judge the TrainJobs and runtimes in files as the webhook would; plugins and feature gates are as"
+        " they are without a configuration.",
         epilog="Exit code: 0 fine, 1 findings, 2 usage or unreadable input, 3 the cluster cannot be reached.",
     )
     _add_input(validate)
