@@ -7,7 +7,7 @@ shows what a TrainJob becomes, not what is left to do. The cluster is not asked 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 from prometheus_client import CollectorRegistry
@@ -51,8 +51,7 @@ class ClusterReader:
             return None
         except (ConfigError, TransportError, ApiError) as error:
             raise Unreachable(str(error)) from error
-        value: JsonObject = orjson.loads(answer)
-        return value
+        return _object_of(answer)
 
     def _connect(self) -> Connection:
         config = load_config(self._kubeconfig, self._context)
@@ -64,3 +63,14 @@ class ClusterReader:
         """Close the connections."""
         if self._connection is not None:
             await self._connection.close()
+
+
+def _object_of(answer: bytes) -> JsonObject:
+    """The object in an answer. Raises Unreachable for anything else: whoever sent it, it was no API server."""
+    try:
+        value: Any = orjson.loads(answer)
+    except orjson.JSONDecodeError as error:
+        raise Unreachable(f"the answer is not JSON: {error}") from error
+    if not isinstance(value, dict) or not isinstance(value.get("metadata"), dict):
+        raise Unreachable("the answer is not an object of Kubernetes")
+    return value

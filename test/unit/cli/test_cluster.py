@@ -79,6 +79,15 @@ async def test_a_cluster_that_cannot_be_reached_should_be_told(
     assert capsys.readouterr().err.startswith("ktrainer: the cluster cannot be asked: ")
 
 
+@pytest.mark.parametrize("body", ["<html>Sign in</html>", "", "[]", "null", '{"kind": "ClusterTrainingRuntime"}'])
+async def test_an_answer_of_something_else_should_be_told_as_such(
+    body: str, tmp_path: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.will(answer(200, body.encode()))
+    assert await run(tmp_path, server.url, trainjob_json()) == 3
+    assert capsys.readouterr().err.startswith("ktrainer: the cluster cannot be asked: the answer is not ")
+
+
 async def test_a_kubeconfig_that_does_not_exist_should_be_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
