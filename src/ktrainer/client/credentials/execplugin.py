@@ -7,6 +7,9 @@ behind when it is cancelled, and stops reading when the program complains at len
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 RUN_SECONDS = 60.0
 """How long a plugin may take."""
+
+KILL_SECONDS = 1.0
+"""How long a plugin that was killed may take to be gone."""
 
 _TEXT_LIMIT = 2048
 """How much of what a plugin complains about is kept."""
@@ -65,6 +71,8 @@ async def run_plugin(plugin: ExecPlugin, max_seconds: float = RUN_SECONDS) -> Ou
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            # Many a plugin is a script: what it runs has to end with it, and goes by the same process group.
+            start_new_session=True,
         )
     except OSError as error:
         raise _failure(plugin, error.strerror or str(error)) from error
@@ -75,12 +83,20 @@ async def run_plugin(plugin: ExecPlugin, max_seconds: float = RUN_SECONDS) -> Ou
         raise _failure(plugin, f"not done after {max_seconds:.0f} s") from None
     finally:
         if process.returncode is None:
-            process.kill()
-            await process.wait()
+            await _kill(process)
     if process.returncode:
         text = complaint[:_TEXT_LIMIT].decode(errors="replace").strip()
         raise _failure(plugin, f"exit code {process.returncode}: {text}")
     return _output_of(plugin, printed)
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    # Whoever has left the group may hold its pipes for ever, and so long the plugin does not count as gone.
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(KILL_SECONDS):
+            await process.wait()
 
 
 @cache

@@ -1,6 +1,8 @@
 import asyncio
+import contextlib
 import json
 import sys
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -107,3 +109,34 @@ async def test_a_plugin_should_not_outlive_those_who_wait(tmp_path: Path) -> Non
 async def test_a_plugin_should_not_take_too_long() -> None:
     with pytest.raises(CredentialsFailed, match="not done after 0 s"):
         await run_plugin(plugin("import time; time.sleep(60)"), max_seconds=0.1)
+
+
+@pytest.mark.parametrize("leaves_group", [False, True])
+async def test_what_a_plugin_runs_should_not_keep_anybody_waiting(tmp_path: Path, leaves_group: bool) -> None:
+    """A script that wraps another program, which holds the script's output as well."""
+    path = tmp_path / "pid"
+    script = (
+        "import subprocess, sys\n"
+        "sleep = [sys.executable, '-c', 'import time; time.sleep(20)']\n"
+        f"child = subprocess.Popen(sleep, start_new_session={leaves_group})\n"
+        f"open({str(path)!r}, 'w').write(str(child.pid))\n"
+        "child.wait()"
+    )
+    began_at = time.monotonic()
+    run = asyncio.create_task(run_plugin(plugin(script)))
+    assert await asyncio.to_thread(wait_for, lambda: path.exists() and bool(path.read_text()), 10)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    child = int(path.read_text())
+    try:
+        assert time.monotonic() - began_at < 15
+        assert leaves_group or await asyncio.to_thread(wait_for, lambda: _is_gone(child), 10)
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            psutil.Process(child).kill()
+
+
+def _is_gone(pid: int) -> bool:
+    # Where nobody collects orphans, one that was killed stays as a zombie.
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
