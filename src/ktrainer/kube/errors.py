@@ -254,4 +254,5 @@ def _str(value: object) -> str:
 
 
 def _int(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+    # Larger ones are no codes and no times, and do not fit into a float.
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else 0

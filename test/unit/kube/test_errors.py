@@ -139,6 +139,11 @@ def test_no_status_should_be_too_odd(code: int, fields: dict[str, object]) -> No
     assert isinstance(status_error_of(fields), ApiError)
 
 
+def test_a_number_that_nobody_can_mean_should_count_as_absent() -> None:
+    error = status_error_of({"code": 10**400, "details": {"retryAfterSeconds": 10**400}})
+    assert (error.code, error.retry_after) == (0, None)
+
+
 @given(st.binary())
 def test_no_body_should_be_too_odd(body: bytes) -> None:
     assert isinstance(error_of(500, body), ApiError)
