@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ktrainer.client.config.config import ConfigError, ConnectionConfig, Material, TlsConfig, TokenFile
 from ktrainer.client.config.proxy import proxy_of
+from ktrainer.client.config.urls import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +27,8 @@ def load_service_account(folder: Path, environ: Mapping[str, str]) -> Connection
         if empty:
             raise ConfigError(str(folder / name), "", "the file is empty")
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    if not is_url(server):
+        raise ConfigError("environment", "KUBERNETES_SERVICE_HOST", f"not the address of a server: {server!r}")
     return ConnectionConfig(
         server=server,
         tls=TlsConfig(authorities=Material(path=folder / "ca.crt")),

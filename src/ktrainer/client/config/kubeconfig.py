@@ -25,7 +25,8 @@ from ktrainer.client.config.config import (
     TokenFile,
 )
 from ktrainer.client.config.kubeconfigfile import Cluster, Context, User, read_kubeconfig, read_section
-from ktrainer.client.config.proxy import proxy_of
+from ktrainer.client.config.proxy import find_proxy_problem, proxy_of
+from ktrainer.client.config.urls import is_host, is_url
 from ktrainer.client.credentials.credentials import bearer_of
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ class _Place:
             path.open("rb").close()
         except OSError as error:
             raise self.error(name, f"{path}: {error.strerror or error}") from error
+        except ValueError:
+            raise self.error(name, "not a path") from None
         return path
 
 
@@ -124,12 +127,7 @@ def _server_of(place: _Place, cluster: Cluster) -> str:
 
 
 def _is_server(text: str) -> bool:
-    try:
-        url = urlsplit(text)
-        has_port = url.port is None or url.port > 0
-    except ValueError:
-        return False
-    return url.scheme in {"http", "https"} and bool(url.hostname) and has_port and not (url.username or url.query)
+    return is_url(text) and not urlsplit(text).username
 
 
 def _tls_of(place: _Place, cluster: Cluster, user_place: _Place, user: User) -> TlsConfig:
@@ -144,6 +142,8 @@ def _tls_of(place: _Place, cluster: Cluster, user_place: _Place, user: User) -> 
     key = user_place.material("client-key", user.client_key, user.client_key_data)
     if (certificate is None) != (key is None):
         raise user_place.error("client-certificate", "a client-certificate and a client-key need each other")
+    if cluster.tls_server_name and not is_host(cluster.tls_server_name):
+        raise place.error("tls-server-name", "not the name of a host")
     return TlsConfig(authorities, certificate, key, cluster.tls_server_name, cluster.insecure_skip_tls_verify)
 
 
@@ -207,6 +207,6 @@ def _cluster_info_of(place: _Place, cluster: Cluster) -> dict[str, object]:
 def _proxy_of(place: _Place, cluster: Cluster, environ: Mapping[str, str]) -> str:
     if not cluster.proxy_url:
         return proxy_of(cluster.server, environ)
-    if urlsplit(cluster.proxy_url).scheme not in {"http", "https"}:
-        raise place.error("proxy-url", "only http:// and https:// proxies are supported")
+    if problem := find_proxy_problem(cluster.proxy_url):
+        raise place.error("proxy-url", problem)
     return cluster.proxy_url

@@ -10,20 +10,36 @@ from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from ktrainer.client.config.config import ConfigError
+from ktrainer.client.config.urls import is_url
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from ipaddress import IPv4Address, IPv6Address
 
 
+def find_proxy_problem(proxy: str) -> str | None:
+    """Why no proxy can be reached at this URL; None if one may be. The URL may hold a password, so it is not quoted."""
+    if is_url(proxy):
+        return None
+    scheme, separator, _ = proxy.partition("://")
+    if separator and scheme not in {"http", "https"}:
+        return "only http:// and https:// proxies are supported"
+    return "not a URL of the form http://host:port"
+
+
 def proxy_of(server: str, environ: Mapping[str, str]) -> str:
-    """The URL of the proxy for this server; empty where it is to be reached directly."""
+    """The URL of the proxy for this server; empty where it is to be reached directly. Raises ConfigError."""
     url = urlsplit(server)
     host = url.hostname or ""
     port = url.port or (443 if url.scheme == "https" else 80)
     proxy = _either(environ, f"{url.scheme}_proxy")
     if not proxy or _is_excluded(host, port, _either(environ, "no_proxy")):
         return ""
-    return proxy if "://" in proxy else f"http://{proxy}"
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if problem := find_proxy_problem(proxy):
+        raise ConfigError("environment", f"{url.scheme}_proxy".upper(), problem)
+    return proxy
 
 
 def _either(environ: Mapping[str, str], name: str) -> str:

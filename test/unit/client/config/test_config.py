@@ -82,6 +82,7 @@ def test_files_that_are_missing_should_matter_only_when_all_are(tmp_path: Path, 
         ({"KUBERNETES_SERVICE_HOST": ""}, "KUBERNETES_SERVICE_HOST"),
         ({"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "KUBERNETES_SERVICE_PORT"),
         (POD | {"KUBERNETES_SERVICE_PORT": "tcp://10.0.0.1:443"}, "KUBERNETES_SERVICE_PORT"),
+        (POD | {"KUBERNETES_SERVICE_PORT": "99999"}, "KUBERNETES_SERVICE_HOST"),
     ],
 )
 def test_a_pod_without_a_server_should_say_what_is_missing(account: Path, environ: dict[str, str], field: str) -> None:

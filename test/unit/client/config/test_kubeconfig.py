@@ -257,6 +257,12 @@ def test_garbage_should_be_named(path: Path, content: object, field: str, messag
         ({"server": "https://api:99999"}, "server", "not a URL"),
         ({"server": "https://me:secret@api"}, "server", "not a URL"),
         ({"server": "https://[::1"}, "server", "not a URL"),
+        ({"server": "https://api..example"}, "server", "not a URL"),
+        ({"server": "https://api\n"}, "server", "not a URL"),
+        ({"server": "https://api#part"}, "server", "not a URL"),
+        ({"tls-server-name": ".api"}, "tls-server-name", "not the name of a host"),
+        ({"tls-server-name": "a\0"}, "tls-server-name", "not the name of a host"),
+        ({"certificate-authority": "a\0"}, "certificate-authority", "not a path"),
         ({"certificate-authority": "none.pem"}, "certificate-authority", "none.pem: No such file"),
         ({"certificate-authority-data": "!secret"}, "certificate-authority-data", "not base64"),
         (
@@ -265,6 +271,9 @@ def test_garbage_should_be_named(path: Path, content: object, field: str, messag
             "makes no sense",
         ),
         ({"proxy-url": "socks5://proxy"}, "proxy-url", "only http"),
+        ({"proxy-url": "http://me:secret@[::1"}, "proxy-url", "not a URL"),
+        ({"proxy-url": "http://me:secret@proxy:none"}, "proxy-url", "not a URL"),
+        ({"proxy-url": "http://"}, "proxy-url", "not a URL"),
     ],
 )
 def test_a_field_of_a_cluster_that_cannot_be_used_should_be_named(

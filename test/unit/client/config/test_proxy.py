@@ -1,5 +1,6 @@
 import pytest
 
+from ktrainer.client.config.config import ConfigError
 from ktrainer.client.config.proxy import proxy_of
 
 
@@ -19,6 +20,23 @@ from ktrainer.client.config.proxy import proxy_of
 )
 def test_the_proxy_should_be_that_of_the_scheme(server: str, environ: dict[str, str], expected: str) -> None:
     assert proxy_of(server, environ) == expected
+
+
+@pytest.mark.parametrize(
+    ("proxy", "message"),
+    [
+        ("socks5://me:secret@p:1", "only http"),
+        ("http://me:secret@[::1", "not a URL"),
+        ("http://", "not a URL"),
+        ("me:secret", "not a URL"),
+        ("p..example:1", "not a URL"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_should_be_named_where_it_is_needed(proxy: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=f"environment: HTTPS_PROXY: {message}") as caught:
+        proxy_of("https://api:6443", {"HTTPS_PROXY": proxy})
+    assert "secret" not in str(caught.value)
+    assert proxy_of("https://api:6443", {"HTTPS_PROXY": proxy, "NO_PROXY": "api"}) == ""
 
 
 @pytest.mark.parametrize(
