@@ -82,6 +82,13 @@ class Correlator:
         series.happened_at = self._clock.monotonic()
         return series.told_count == 1 and self._tell(series)
 
+    def finish(self, occurrence: Occurrence) -> Series | None:
+        """Forget a series that is over; return it where its count is yet to be told, noted as done."""
+        series = self._series.pop(occurrence, None)
+        if series is None or series.count == series.told_count or not self._tell(series):
+            return None
+        return series
+
     def due(self) -> list[Series]:
         """The series whose counts are to be told now, noted as done; forgets those that are over."""
         now = self._clock.monotonic()

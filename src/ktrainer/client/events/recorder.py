@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
 import orjson
@@ -73,6 +74,7 @@ class _Message:
     series: Series
     count: int
     at: datetime
+    """When it happened last."""
 
 
 class EventRecorder:
@@ -101,6 +103,8 @@ class EventRecorder:
             if self._correlator.repeat(series):
                 self._send(series)
             return
+        if (former := self._correlator.finish(occurrence)) is not None:
+            self._send(former)
         series = self._correlator.begin(occurrence, build_name(regarding, self._next_number()))
         if series is None:
             _log.debug("dropping an event, its object has too many", kind=regarding.kind, name=regarding.name)
@@ -127,7 +131,9 @@ class EventRecorder:
         if self._is_stopping.is_set() or self._queue.qsize() >= QUEUE_LENGTH:
             _log.debug("dropping an event, too many wait", reason=series.occurrence.reason)
             return
-        self._queue.put_nowait(_Message(series, series.count, self._clock.now()))
+        # A count is often told long after the last time that it counts.
+        age = timedelta(seconds=self._clock.monotonic() - series.happened_at)
+        self._queue.put_nowait(_Message(series, series.count, self._clock.now() - age))
 
     def _next_number(self) -> int:
         # datetime has microseconds only; floats would lose even those.

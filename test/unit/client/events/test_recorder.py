@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 
 from ktrainer.client.errors import FenceClosed
 from ktrainer.client.events.body import ObjectReference, Reporter
+from ktrainer.client.events.correlator import SERIES_SECONDS
 from ktrainer.client.events.recorder import (
     HOUSEKEEPING_SECONDS,
     MAX_TRIES,
@@ -109,8 +110,24 @@ async def test_repetitions_should_become_a_series(
     assert server.requests[1].headers["content-type"] == "application/merge-patch+json"
     assert patched == {"series": {"count": 2, "lastObservedTime": "2026-01-01T00:00:01.000000Z"}}
     await asyncio.sleep(7 * 60)
-    assert bodies_of(server)[-1]["series"]["count"] == 6
+    assert bodies_of(server)[-1] == {"series": {"count": 6, "lastObservedTime": "2026-01-01T00:00:05.000000Z"}}
     assert len(server.requests) == 3
+
+
+async def test_the_count_of_a_series_should_be_told_before_the_next_one_begins(
+    recorder: EventRecorder, server: ScriptedServer
+) -> None:
+    await asyncio.sleep(HOUSEKEEPING_SECONDS / 2)
+    for _ in range(4):
+        record(recorder)
+    await asyncio.sleep(SERIES_SECONDS + 1)
+    record(recorder)
+    await settle()
+    first, second, last, new = bodies_of(server)
+    assert (second["series"]["count"], last["series"]["count"]) == (2, 4)
+    assert "series" not in new
+    assert new["metadata"]["name"] != first["metadata"]["name"]
+    assert server.requests[2].path.endswith(first["metadata"]["name"])
 
 
 async def test_an_event_that_the_server_has_forgotten_should_be_created_anew(
