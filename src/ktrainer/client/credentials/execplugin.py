@@ -49,9 +49,10 @@ class Output:
 
 
 class _Status(msgspec.Struct, rename="camel"):
-    token: str = ""
-    client_certificate_data: str = ""
-    client_key_data: str = ""
+    # Not all who write JSON leave out what they do not have.
+    token: str | None = None
+    client_certificate_data: str | None = None
+    client_key_data: str | None = None
     expiration_timestamp: str | None = None
 
 
@@ -134,8 +135,10 @@ def _output_of(plugin: ExecPlugin, printed: bytes) -> Output:
         raise _failure(plugin, f"it speaks {credential.api_version!r} instead of {plugin.api_version!r}")
     if not status.token and not (status.client_certificate_data and status.client_key_data):
         raise _failure(plugin, "it prints neither a token nor a certificate with its key")
+    if bool(status.client_certificate_data) != bool(status.client_key_data):
+        raise _failure(plugin, "it prints one of a certificate and its key without the other")
     pair = None
-    if status.client_certificate_data:
+    if status.client_certificate_data and status.client_key_data:
         pair = CertificatePair(status.client_certificate_data.encode(), status.client_key_data.encode())
     try:
         return Output(Grant(bearer_of(status.token) if status.token else "", pair), expires_at)

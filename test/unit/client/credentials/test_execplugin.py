@@ -37,6 +37,14 @@ async def test_a_token_should_be_taken() -> None:
     assert output.expires_at == datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC)
 
 
+async def test_null_should_count_as_absent() -> None:
+    nothing = dict.fromkeys(["clientCertificateData", "clientKeyData", "expirationTimestamp"])
+    output = await run_plugin(plugin(printing({"token": "t"} | nothing)))
+    assert (output.grant.header, output.grant.pair, output.expires_at) == ("Bearer t", None, None)
+    with pytest.raises(CredentialsFailed, match="neither a token"):
+        await run_plugin(plugin(printing({"token": None} | nothing)))
+
+
 async def test_a_certificate_should_be_taken() -> None:
     output = await run_plugin(plugin(printing({"clientCertificateData": "C", "clientKeyData": "K"})))
     assert (output.grant.header, output.grant.pair) == ("", CertificatePair(b"C", b"K"))
@@ -76,6 +84,9 @@ async def test_a_plugin_should_be_told_what_it_needs() -> None:
         pytest.param(printing({"token": "t"}, "v2"), "it speaks 'v2'", id="version"),
         pytest.param(printing({}), "neither a token", id="empty"),
         pytest.param(printing({"clientCertificateData": "secret"}), "neither a token", id="no key"),
+        pytest.param(
+            printing({"token": "t", "clientKeyData": "secret"}), "one of a certificate and its key", id="no certificate"
+        ),
         pytest.param(printing({"token": "a\r\nsecret: b"}), "cannot be sent", id="injection"),
     ],
 )
