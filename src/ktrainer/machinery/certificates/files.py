@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from ktrainer.machinery.certificates.pki import Pair
-from ktrainer.machinery.certificates.validity import certificates_of, find_serving_problem
+from ktrainer.machinery.certificates.validity import end_of, find_serving_problem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,5 +94,5 @@ class CertificateFiles:
         self._serving.install(pair.certificate, pair.key)
         self._served = pair
         self._ready.set()
-        self._expiry.served(certificates_of(pair.certificate)[0].not_valid_after_utc)
+        self._expiry.served(end_of(pair.certificate))
         _log.info("serving certificate in use", folder=str(self._folder.path))

@@ -27,7 +27,7 @@ from ktrainer.machinery.certificates.rotation import (
     decide_rotation,
     is_usable,
 )
-from ktrainer.machinery.certificates.validity import certificates_of
+from ktrainer.machinery.certificates.validity import certificates_of, end_of
 
 if TYPE_CHECKING:
     from random import Random
@@ -246,6 +246,6 @@ class CertificateRotator:
         self._parts.serving.install(material.serving.certificate, material.serving.key)
         self._served, self._waiting = material, None
         self._ready.set()
-        not_after = certificates_of(material.serving.certificate)[0].not_valid_after_utc
+        not_after = end_of(material.serving.certificate)
         self._parts.expiry.served(not_after)
         _log.info("serving certificate in use", not_after=not_after.isoformat())

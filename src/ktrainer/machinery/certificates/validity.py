@@ -71,6 +71,11 @@ def find_serving_problem(
     return None
 
 
+def end_of(pem: bytes) -> datetime:
+    """When a serving certificate ends; raises ValueError for what is none."""
+    return _load(pem, "the serving certificate").not_valid_after_utc
+
+
 def certificates_of(pem: bytes) -> list[x509.Certificate]:
     """The certificates in a bundle; what is not one is passed over."""
     certificates = []

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -164,6 +165,18 @@ async def test_a_certificate_under_its_older_label_should_be_served(watched: Wat
     watched.start(pair)
     await asyncio.sleep(2 * POLL_SECONDS)
     assert (watched.serving.certificate, watched.count("errors_")) == (pair.certificate, 0)
+
+
+async def test_a_certificate_for_a_name_that_is_no_text_should_be_served(watched: Watched) -> None:
+    """Old authorities write names in Latin-1 as T61String; clients look at the alternative ones only."""
+    utf8_string, t61_string, length = b"\x0c", b"\x14", b"\x0f"
+    name, odd_name = b"hook.system.svc", "hook.systém.svc".encode("latin-1")
+    der = ssl.PEM_cert_to_DER_cert(PAIRS[0].certificate.decode())
+    odd = der.replace(utf8_string + length + name, t61_string + length + odd_name)
+    pair = Pair(ssl.DER_cert_to_PEM_cert(odd).encode(), PAIRS[0].key)
+    watched.start(pair)
+    await asyncio.sleep(2 * POLL_SECONDS + 1)
+    assert (watched.serving.certificate, watched.count(""), watched.count("errors_")) == (pair.certificate, 3, 0)
 
 
 async def test_a_certificate_that_nobody_renews_should_be_warned_about(watched: Watched) -> None:
