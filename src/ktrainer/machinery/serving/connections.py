@@ -12,13 +12,17 @@ from collections.abc import Awaitable, Callable
 from enum import IntEnum, auto
 from typing import TYPE_CHECKING, Any, cast
 
+import structlog
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestHandler
 
 if TYPE_CHECKING:
     import ssl
 
     from aiohttp import StreamReader
+
+_log = structlog.get_logger(__name__)
 
 KEEPALIVE_SECONDS = 120.0
 """How long a connection may be idle; an API server gives up an idle connection after 90 s."""
@@ -199,6 +203,17 @@ class _Connection(RequestHandler):
         self.is_gone = True
         self._stop_timer()
         super().connection_lost(exc)
+
+    def log_exception(self, *args: Any, **options: Any) -> None:
+        """Called by aiohttp for every failure. What is no HTTP is none of ours, and whoever sends it fills no log.
+
+        Its text quotes what was sent, and so perhaps a token.
+        """
+        error = options.get("exc_info")
+        if isinstance(error, HttpProcessingError):
+            _log.debug("not a request", problem=type(error).__name__)
+        else:
+            super().log_exception(*args, **options)
 
     def begin_request(self, body: StreamReader) -> None:
         """Note that a head is complete; what comes now is this body."""

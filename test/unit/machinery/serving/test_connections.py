@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from ktrainer.machinery.admission.hook import AdmissionRequest, AdmissionResponse, Hook, allowed
 from ktrainer.machinery.serving import connections
@@ -17,7 +18,7 @@ from ktrainer.machinery.serving.connections import (
 )
 from ktrainer.machinery.serving.httpserver import HttpServer
 from support.admissionserver import served
-from support.httpserving import serving
+from support.httpserving import fetch, serving
 from support.httpspeer import Peer, head_of
 from support.reviews import review
 from support.virtualtime import settle
@@ -96,6 +97,35 @@ async def test_a_client_that_does_not_shake_hands_should_be_dropped() -> None:
         assert await reader.read() == b""
         assert now() == pytest.approx(HANDSHAKE_SECONDS)
         writer.close()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
+        b"POST /hook HTTP/1.1\r\n\r\n",
+        b"POST http://a:secret/hook HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"POST /hook HTTP/1.1\r\nHost: a\r\nX: " + b"secret" * 5000 + b"\r\n\r\n",
+        b"POST /hook HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nsecret\r\n",
+    ],
+)
+async def test_what_is_no_request_should_fill_no_log(head: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async with served(HOOK) as webhook, webhook.connect() as peer:
+        with capture_logs() as logs:
+            await peer.send(head)
+            assert (await peer.receive()).status == 400
+        assert [(entry["event"], entry["log_level"]) for entry in logs] == [("not a request", "debug")]
+        assert "secret" not in str(logs)
+    assert not caplog.records
+
+
+async def test_a_handler_that_fails_should_be_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(request: web.BaseRequest) -> web.Response:
+        raise LookupError("bug")
+
+    async with serving(HttpServer("test", Address("127.0.0.1", 0), fail)) as port:
+        assert (await fetch(port, "/")).status == 500
+    assert "LookupError: bug" in caplog.text
 
 
 async def test_dawdlers_should_not_keep_others_from_being_served() -> None:
