@@ -157,11 +157,11 @@ def _status_of(body: bytes) -> dict[str, Any]:
 
 
 def _user_of(status: dict[str, Any], audience: str) -> User | None:
-    user = status.get("user")
+    user, audiences = status.get("user"), status.get("audiences")
     if status.get("authenticated") is not True or not isinstance(user, dict):
         return None
     # An authenticator that knows nothing of audiences names none, and its word is not enough then.
-    if audience and audience not in (status.get("audiences") or ()):
+    if audience and not (isinstance(audiences, list) and audience in audiences):
         return None
     name = user.get("username")
     if not isinstance(name, str) or name in {"", "system:anonymous"}:

@@ -31,7 +31,7 @@ async def test_a_token_should_be_reviewed_for_its_audience(virtual_clock: Virtua
     assert api.asked == [{"token": "secret", "audiences": ["ours"]}]
 
 
-@pytest.mark.parametrize("audiences", [None, [], ["theirs"]])
+@pytest.mark.parametrize("audiences", [None, [], ["theirs"], "not-ours", 1])
 async def test_a_token_for_another_audience_should_be_nobodys(audiences: Any, virtual_clock: VirtualClock) -> None:
     api = Api(authenticated=True, user=USER, audiences=audiences)
     assert await Reviews(api, virtual_clock, Random(1)).user_of("secret", "ours") is None
