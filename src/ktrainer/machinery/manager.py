@@ -29,7 +29,7 @@ GRACE_SECONDS = 30.0
 """How long an orderly stop may take in all."""
 
 LEADER_SHARE = 2 / 3
-"""The share of the grace period that leader-only work may use up, so that there is some left to give the lease back."""
+"""The share of what is left of the grace period that leader-only work may use up; the rest gives the lease back."""
 
 LOST_SECONDS = 1.0
 """How long after the loss of the lease the process may still be there."""
@@ -191,7 +191,8 @@ class Manager:
         """Stop all that works on behalf of users, and then give the lease back."""
         deadline = began_at + self._grace_seconds
         await self._stop_groups(deadline, self._groups.get(Stage.OTHERS), self._groups.get(Stage.WARM_UP))
-        leader_deadline = began_at + self._grace_seconds * LEADER_SHARE
+        now = asyncio.get_running_loop().time()
+        leader_deadline = now + (deadline - now) * LEADER_SHARE
         await self._stop_groups(leader_deadline, self._groups.get(Stage.LEADER))
         await self._stop_groups(deadline, self._election)
 

@@ -408,6 +408,19 @@ async def test_slow_leader_only_work_should_leave_time_to_give_the_lease_back(
     assert api.spec["holderIdentity"] == ""
 
 
+async def test_leader_only_work_should_have_its_share_of_what_others_leave(
+    build: Build, elector: LeaseElector, virtual_clock: VirtualClock
+) -> None:
+    bench = build(elector)
+    bench.add(Stage.OTHERS, "slow", ends_in=24, stoppable=True)
+    bench.add(Stage.LEADER, "work", ends_in=3, stoppable=True)
+    async with bench.running() as task:
+        await settle()
+        bench.signals.request_stop()
+        await task
+        assert virtual_clock.monotonic() == 27
+
+
 async def test_no_grace_should_mean_no_waiting(build: Build, virtual_clock: VirtualClock) -> None:
     bench = build(grace=0.0)
     bench.add(Stage.LEADER, "worker", ends_in=100, stoppable=True)
