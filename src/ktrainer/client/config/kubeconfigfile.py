@@ -113,10 +113,32 @@ class Kubeconfig(msgspec.Struct, rename="kebab", frozen=True):
     contexts: list[NamedContext] | None = None
 
 
+class _Loader(yaml.SafeLoader):
+    """Takes for text what only PyYAML takes for something else, and kubectl does not: dates, times of day, signs."""
+
+    def construct_text(self, node: yaml.ScalarNode) -> str:
+        """The text as it stands there."""
+        return str(self.construct_scalar(node))
+
+    def construct_integer(self, node: yaml.ScalarNode) -> int | str:
+        """A number, unless it is one to the base of sixty."""
+        return self.construct_text(node) if ":" in node.value else self.construct_yaml_int(node)
+
+    def construct_number(self, node: yaml.ScalarNode) -> float | str:
+        """A number, unless it is one to the base of sixty."""
+        return self.construct_text(node) if ":" in node.value else self.construct_yaml_float(node)
+
+
+for _tag in ("timestamp", "value", "merge"):
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_tag}", _Loader.construct_text)
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_integer)
+_Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_number)
+
+
 def read_kubeconfig(path: Path) -> Kubeconfig:
     """Read one file but for what its entries hold; raises ConfigError with the field that is wrong."""
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = _Loader(path.read_text(encoding="utf-8")).get_single_data()
     except OSError as error:
         raise ConfigError(str(path), "", error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
@@ -126,6 +148,9 @@ def read_kubeconfig(path: Path) -> Kubeconfig:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}" if mark else ""
         raise ConfigError(str(path), line, f"not YAML: {getattr(error, 'problem', None) or 'unreadable'}") from None
+    except (ValueError, RecursionError):
+        # What a tag says it is, and is not; or nesting without end.
+        raise ConfigError(str(path), "", "not YAML: unreadable") from None
     if document is None:
         raise ConfigError(str(path), "", "the file is empty")
     return _converted(path, "", _without_nulls(document, _FILE_LEVELS), Kubeconfig)

@@ -202,6 +202,18 @@ def test_what_is_used_should_be_named_by_its_place_whatever_goes_before_it(path:
     assert caught.value.field == "users[1].user.token"
 
 
+@pytest.mark.parametrize("text", ["2026-01-02", "2026-99-99", "2026-01-02T03:04:05Z", "12:30", "1:20.5", "=", "<<"])
+def test_what_kubectl_takes_for_text_should_be_text(path: Path, text: str) -> None:
+    content = yaml.safe_dump(document(current="NAME")).replace("here", "NAME").replace(": ns", ": NAME")
+    config = load(path, content.replace("NAME", text))
+    assert config.namespace == text
+
+
+def test_parts_should_be_merged(path: Path) -> None:
+    content = yaml.safe_dump(document(user={"token": "x"})).replace("token: x", "{<<: {token: x}}")
+    assert load(path, content).credentials == Authorization("Bearer x")
+
+
 def test_a_document_without_end_should_not_be_followed(path: Path) -> None:
     config = load(path, yaml.safe_dump(document(user={"token": "x"})) + "more: &more {again: *more}\n")
     assert config.credentials == Authorization("Bearer x")
@@ -216,6 +228,8 @@ def test_a_document_without_end_should_not_be_followed(path: Path) -> None:
         pytest.param("[]", "", "Expected `object`, got `array`", id="list"),
         pytest.param("a: 'secret\nb", "line 2", "not YAML", id="not yaml"),
         pytest.param("a: \x00", "", "not YAML", id="binary"),
+        pytest.param("a: !!int secret", "", "not YAML", id="odd tag"),
+        pytest.param("[" * 5000, "", "not YAML", id="deep"),
         pytest.param(document(current=""), "current-context", "not set", id="no current context"),
         pytest.param(document(current=1), "current-context", "Expected `str`", id="odd context"),
         pytest.param(document(contexts=None), "current-context", "no context 'here'", id="no such context"),
