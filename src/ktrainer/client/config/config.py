@@ -125,7 +125,17 @@ def load_config(
     if kubeconfig is not None:
         return load_kubeconfig([kubeconfig], context, environ)
     if named := [Path(text).expanduser() for text in environ.get("KUBECONFIG", "").split(os.pathsep) if text]:
-        return load_kubeconfig([path for path in named if path.exists()] or named, context, environ)
+        return load_kubeconfig([path for path in named if _has_content(path)] or named, context, environ)
     if "KUBERNETES_SERVICE_HOST" in environ and context is None:
         return load_service_account(service_account, environ)
     return load_kubeconfig([Path("~/.kube/config").expanduser()], context, environ)
+
+
+def _has_content(path: Path) -> bool:
+    """Whether there is something in a file: of several, kubectl passes over those that are missing or empty."""
+    try:
+        return path.stat().st_size > 0
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True  # something that cannot be read, as will be said when it is

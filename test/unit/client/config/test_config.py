@@ -69,7 +69,17 @@ def test_the_kubeconfig_of_the_user_should_come_last(home: Path) -> None:
 def test_files_that_are_missing_should_matter_only_when_all_are(tmp_path: Path, home: Path) -> None:
     there = kubeconfig(tmp_path / "there", "http://there")
     missing = tmp_path / "missing"
-    assert load_config(None, None, environ={"KUBECONFIG": f"{missing}::{there}"}).server == "http://there"
+    empty = tmp_path / "empty"
+    empty.touch()
+    beyond = there / "beyond"
+    environ = {"KUBECONFIG": f"{missing}::{empty}:{beyond}:{there}"}
+    assert load_config(None, None, environ=environ).server == "http://there"
+    with pytest.raises(ConfigError, match="is empty"):
+        load_config(None, None, environ={"KUBECONFIG": str(empty)})
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with pytest.raises(ConfigError, match="symbolic links"):
+        load_config(None, None, environ={"KUBECONFIG": f"{there}:{loop}"})
     for kubeconfig_path, environ in ((missing, {}), (None, {"KUBECONFIG": str(missing)}), (None, {})):
         with pytest.raises(ConfigError, match="No such file") as caught:
             load_config(kubeconfig_path, None, environ=environ)
