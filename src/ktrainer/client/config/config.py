@@ -35,10 +35,18 @@ class Material:
 
     path: Path | None = None
     data: bytes = field(default=b"", repr=False)
+    setting: tuple[str, str] | None = field(default=None, compare=False)
+    """The kubeconfig and the field in it that say so, for messages; None where the path alone is known."""
 
     def read(self) -> bytes:
         """Return what it is now; raises OSError."""
         return self.data if self.path is None else self.path.read_bytes()
+
+    def error(self, message: str) -> ConfigError:
+        """What to raise where it cannot be used."""
+        if self.setting is None:
+            return ConfigError(str(self), "", message)
+        return ConfigError(*self.setting, message if self.path is None else f"{self.path}: {message}")
 
     def __str__(self) -> str:
         return "embedded data" if self.path is None else str(self.path)

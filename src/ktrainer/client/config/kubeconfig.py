@@ -57,10 +57,11 @@ class _Place:
         """What a pair of fields, `name` and `name-data`, holds; the data wins."""
         if data:
             try:
-                return Material(data=base64.b64decode("".join(data.split()), validate=True))
+                decoded = base64.b64decode("".join(data.split()), validate=True)
             except (binascii.Error, ValueError):
                 raise self.error(f"{name}-data", "not base64") from None
-        return Material(path=self.existing(name, file)) if file else None
+            return Material(data=decoded, setting=(str(self.file), f"{self.entry}.{name}-data"))
+        return Material(self.existing(name, file), setting=(str(self.file), f"{self.entry}.{name}")) if file else None
 
     def existing(self, name: str, file: str) -> Path:
         """The path of a file that the field names, and that can be read."""

@@ -94,11 +94,10 @@ class TlsContexts:
 
     def _read(self) -> _Contents:
         config = self._config
-        authorities = None if config.authorities is None else _read("certificate-authority", config.authorities)
+        authorities = None if config.authorities is None else _read(config.authorities)
         if config.certificate is None or config.key is None:
             return _Contents(authorities, None)
-        pair = CertificatePair(_read("client-certificate", config.certificate), _read("client-key", config.key))
-        return _Contents(authorities, pair)
+        return _Contents(authorities, CertificatePair(_read(config.certificate), _read(config.key)))
 
     def _build(self, contents: _Contents) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -107,35 +106,48 @@ class TlsContexts:
         if self._config.insecure:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
-        elif contents.authorities is None:
+        elif self._config.authorities is None or contents.authorities is None:
             context.load_default_certs()
         else:
             try:
-                context.load_verify_locations(cadata=contents.authorities.decode("ascii", "ignore"))
+                _load_authorities(context, contents.authorities)
             except (ssl.SSLError, ValueError) as error:
-                message = f"{self._config.authorities}: not a certificate in PEM"
-                raise ConfigError("TLS", "certificate-authority", message) from error
+                raise self._config.authorities.error("not a certificate in PEM") from error
             # Whoever is given is trusted, as in Go, even if he is an intermediate whose own issuer is not known.
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if pair := self._pair or contents.pair:
-            _load_pair(context, pair)
+            try:
+                _load_pair(context, pair)
+            except (ssl.SSLError, OSError, ValueError) as error:
+                raise self._pair_error(pair) from error
         return context
 
+    def _pair_error(self, pair: CertificatePair) -> ConfigError:
+        certificate, key = self._config.certificate, self._config.key
+        if pair is self._pair or certificate is None or key is None:
+            return ConfigError("credential plugin", "", "not a certificate with its unencrypted key in PEM")
+        try:
+            _load_authorities(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), pair.certificate)
+        except (ssl.SSLError, ValueError):
+            return certificate.error("not a certificate in PEM")
+        return key.error("not the unencrypted key of the certificate, in PEM")
 
-def _read(field: str, material: Material) -> bytes:
+
+def _read(material: Material) -> bytes:
     try:
         return material.read()
     except OSError as error:
-        raise ConfigError("TLS", field, f"{material}: {error.strerror or error}") from error
+        raise material.error(error.strerror or str(error)) from error
+
+
+def _load_authorities(context: ssl.SSLContext, certificates: bytes) -> None:
+    context.load_verify_locations(cadata=certificates.decode("ascii", "ignore"))
 
 
 def _load_pair(context: ssl.SSLContext, pair: CertificatePair) -> None:
-    try:
-        # The ssl module reads a pair from files only; both may be in one.
-        with private_file(pair.certificate + b"\n" + pair.key) as path:
-            context.load_cert_chain(path, password=_no_password)
-    except (ssl.SSLError, OSError, ValueError) as error:
-        raise ConfigError("TLS", "client-certificate", "not a certificate with its unencrypted key in PEM") from error
+    # The ssl module reads a pair from files only; both may be in one.
+    with private_file(pair.certificate + b"\n" + pair.key) as path:
+        context.load_cert_chain(path, password=_no_password)
 
 
 def _no_password() -> str:

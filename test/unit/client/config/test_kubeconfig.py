@@ -94,6 +94,13 @@ def test_certificates_should_be_read_from_files_or_from_the_kubeconfig_itself(pa
     assert tls == TlsConfig(Material(data=b"ca"), Material(data=b"crt"), Material(data=b"key"))
 
 
+def test_certificates_should_know_the_setting_that_they_come_from(path: Path) -> None:
+    user = {"client-certificate-data": encoded("crt"), "client-key": "file.pem"}
+    tls = load(path, document(user=user)).tls
+    assert str(tls.certificate.error("bad")) == f"{path}: users[u].user.client-certificate-data: bad"
+    assert str(tls.key.error("bad")) == f"{path}: users[u].user.client-key: {path.parent / 'file.pem'}: bad"
+
+
 def test_the_other_settings_of_a_cluster_should_be_read(path: Path) -> None:
     cluster = {"tls-server-name": "kubernetes", "proxy-url": "http://proxy:3128", "disable-compression": True}
     config = load(path, document(cluster=cluster), environ={"HTTPS_PROXY": "http://other"})

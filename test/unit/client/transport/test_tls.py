@@ -184,7 +184,28 @@ def test_files_that_cannot_be_used_should_be_refused_at_the_start(
         (tmp_path / name).write_bytes(content)
     with pytest.raises(ConfigError) as caught:
         TlsContexts(files, clock)
-    assert caught.value.field in {"certificate-authority", "client-certificate", "client-key"}
+    assert caught.value.path == str(tmp_path / name)
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ca", "not a certificate in PEM"),
+        ("crt", "not a certificate in PEM"),
+        ("key", "not the unencrypted key of the certificate, in PEM"),
+    ],
+)
+def test_what_cannot_be_used_should_be_named_by_its_field(
+    clock: ManualClock, tmp_path: Path, name: str, message: str, *, is_file: bool
+) -> None:
+    (path := tmp_path / "file").write_bytes(b"garbage")
+    good = {"ca": CA, "crt": PAIR.certificate, "key": PAIR.key}
+    materials = {each: Material(data=content, setting=("kubeconfig", each)) for each, content in good.items()}
+    materials[name] = Material(path if is_file else None, b"garbage", ("kubeconfig", name))
+    with pytest.raises(ConfigError) as caught:
+        TlsContexts(TlsConfig(materials["ca"], materials["crt"], materials["key"]), clock)
+    assert str(caught.value) == f"kubeconfig: {name}: {f'{path}: ' if is_file else ''}{message}"
 
 
 def test_an_encrypted_key_should_be_refused_instead_of_asked_about(clock: ManualClock) -> None:
