@@ -32,6 +32,8 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 # No object of Kubernetes comes near either.
 _MAX_DEPTH = 100
 _MAX_VALUES = 1_000_000
+_NO_FILE = ' in "<unicode string>",'
+"""Where the parser says something is; whoever gave us the text knows from which file."""
 _TOO_DEEP = f"nested more than {_MAX_DEPTH} levels deep"
 # What two readers of a number still agree on.
 _INTEGERS = range(-(2**63), 2**64)
@@ -66,7 +68,7 @@ def _checked(documents: Iterator[Any]) -> Iterator[Any]:
     except RecursionError as error:
         raise YamlError(_TOO_DEEP) from error
     except (yaml.YAMLError, ValueError) as error:
-        raise YamlError(" ".join(str(error).split())) from error
+        raise YamlError(" ".join(str(error).replace(_NO_FILE, " at").split())) from error
 
 
 def _documents(text: str) -> Iterator[Any]:

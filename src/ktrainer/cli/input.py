@@ -21,6 +21,13 @@ def read_documents(files: Iterable[str]) -> list[Document]:
     return [document for file in files for document in _read(file)]
 
 
+def problem_of(error: OSError | ValueError) -> str:
+    """Why a file cannot be read, without its name: whoever tells it has told that."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"not UTF-8 at byte {error.start}"
+    return getattr(error, "strerror", None) or str(error)
+
+
 def _read(file: str) -> Iterator[Document]:
     number = 0
     try:
@@ -59,4 +66,4 @@ def _text(file: str) -> str:
         with open(file, encoding="utf-8-sig") as opened:
             return opened.read()
     except (OSError, ValueError) as error:
-        raise InputError(f"{file}: {error}") from error
+        raise InputError(f"{file}: {problem_of(error)}") from error

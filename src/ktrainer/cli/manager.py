@@ -15,6 +15,7 @@ from ktrainer.api.gates import open_gates, parse_gates
 from ktrainer.app.logging import Format, Level, configure_logging
 from ktrainer.app.manager import ProcessPlan, Role, build_manager, find_namespace
 from ktrainer.app.process import run_process
+from ktrainer.cli.input import problem_of
 from ktrainer.client.config.config import ConfigError, load_config
 from ktrainer.framework.errors import RegistryError
 from ktrainer.kube import fields
@@ -83,7 +84,7 @@ def _read_configuration(file: str | None) -> Configuration:
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Unusable(f"{file}: {error}") from error
+        raise Unusable(f"{file}: {problem_of(error)}") from error
     configuration = parse_configuration(text)
     if isinstance(configuration, list):
         raise Unusable(*(f"{file}: {error}" for error in configuration))

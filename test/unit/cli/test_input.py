@@ -39,7 +39,7 @@ def test_the_input_should_be_utf8_whatever_the_locale_says(monkeypatch: pytest.M
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(written), encoding="latin-1"))
     assert [document.value for document in read_documents(["-", "-"])] == [{"kind": "\u00e9\U0001f600"}]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"kind: \xe9"), encoding="latin-1"))
-    with pytest.raises(InputError, match="-: 'utf-8' codec"):
+    with pytest.raises(InputError, match=r"-: not UTF-8 at byte 6$"):
         read_documents(["-"])
 
 
@@ -68,7 +68,8 @@ def test_a_mark_at_the_begin_of_a_file_should_be_skipped(file: Path) -> None:
     [
         ("kind: A\n---\n[1]\n", "#2: not an object"),
         ("kind: A\n---\na: [\n", "#2: "),
-        ("a: 1\na: 2\n", "#1: .*twice"),
+        ("a: 1\na: 2\n", "#1: the key 'a' is given twice at line 2, column 1$"),
+        ("a:\n\t- 1\n", "#1: .* found character that cannot start any token at line 2, column 1$"),
         ("kind: List\nitems: [1]\n", "#1: an item of the list is not an object"),
         ('{"a": 1}{"a": 2, "a": 3}', "#2: duplicate key"),
         ("a: 18446744073709551616\n", "#1: an integer must fit into 64 bits"),
@@ -80,9 +81,10 @@ def test_what_cannot_be_read_should_be_told_with_its_place(file: Path, text: str
         read_documents([str(file)])
 
 
-def test_a_file_that_is_missing_or_binary_should_be_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No such file"):
-        read_documents([str(tmp_path / "nope.yaml")])
-    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="binary"):
-        read_documents([str(tmp_path / "binary")])
+def test_a_file_that_cannot_be_read_should_be_named_once(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"a\xff")
+    reasons = {"none": "No such file or directory", "": "Is a directory", "binary": "not UTF-8 at byte 1"}
+    for name, reason in reasons.items():
+        with pytest.raises(InputError) as caught:
+            read_documents([str(tmp_path / name)])
+        assert str(caught.value) == f"{tmp_path / name}: {reason}"
