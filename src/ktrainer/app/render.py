@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ktrainer.api.decoding import decode
 from ktrainer.api.labels import GROUP
+from ktrainer.api.resources import API_VERSION
 from ktrainer.api.trainjob import TRAINJOB_CONTROLLER, TrainJob
 from ktrainer.app.documents import Unreachable
 from ktrainer.framework.errors import PluginError
@@ -109,17 +110,29 @@ async def validate(documents: Iterable[Document], runtimes: Runtimes, namespace:
             report.add(Findings([fields.forbidden(Path(path), "unknown field") for path in unknown]))
             report.add(Findings(validate_quantities(value, document.gvk.kind)))
             await _judge(value, runtimes, report, namespace)
-        elif document.gvk.group == GROUP:
-            report.errors.append(f"there is no kind {document.gvk.kind} in {GROUP}")
         else:
-            report.add(Findings(_validate_identity(document)))
+            report.errors += _identity_errors(document)
     return rendering
 
 
-def _validate_identity(document: Document) -> ErrorList:
-    """What is missing for anybody to know the kind of an object: it may be a TrainJob that was meant."""
+def _identity_errors(document: Document) -> list[str]:
+    """Why an object is of no kind that there is, as far as we know: it may be a TrainJob that was meant."""
     given = {field: document.value.get(field) for field in ("apiVersion", "kind")}
-    return [fields.required(Path(field)) for field, value in given.items() if not value or not isinstance(value, str)]
+    if missing := [field for field, value in given.items() if not value or not isinstance(value, str)]:
+        return [str(fields.required(Path(field))) for field in missing]
+    if document.gvk.group == GROUP:
+        return [f"there is no kind {document.gvk.kind} in {GROUP}"]
+    if document.gvk.kind in (_TRAINJOB, *KINDS):
+        return [str(fields.not_supported(Path("apiVersion"), given["apiVersion"], [API_VERSION]))]
+    return []
+
+
+def _validate_name(value: JsonObject) -> ErrorList:
+    """What an API server wants of every object, before it asks anybody else."""
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict) or metadata.get("name") or metadata.get("generateName"):
+        return []
+    return [fields.required(Path("metadata.name"), "name or generateName is required")]
 
 
 async def _plan(job: TrainJob, runtimes: Runtimes, report: Report) -> list[JsonObject]:
@@ -137,6 +150,7 @@ async def _plan(job: TrainJob, runtimes: Runtimes, report: Report) -> list[JsonO
 
 async def _judge(value: JsonObject, runtimes: Runtimes, report: Report, namespace: str) -> None:
     if is_runtime(report.document):
+        report.add(Findings(_validate_name(value)))
         report.add(validate_runtime(report.document.gvk.kind, value))
         return
     job = _read_trainjob(value, report, namespace)
@@ -156,7 +170,10 @@ def _add_failure(error: PlanError | PluginError, report: Report) -> None:
 
 
 def _read_trainjob(value: JsonObject, report: Report, namespace: str) -> TrainJob | None:
-    """The TrainJob as if it had just been created; none where it does not decode."""
+    """The TrainJob as if it had just been created; none where it has no name, or does not decode."""
+    if errors := _validate_name(value):
+        report.add(Findings(errors))
+        return None
     metadata = value.get("metadata")
     if isinstance(metadata, dict):
         if not metadata.get("name") and isinstance(prefix := metadata.get("generateName"), str):

@@ -233,6 +233,24 @@ def test_a_kind_that_our_group_does_not_have_should_be_told() -> None:
     assert report.errors == ["there is no kind Trainjob in trainer.kubeflow.org"]
 
 
+def test_a_kind_of_ours_in_another_group_should_be_told() -> None:
+    wrong = {**trainjob_json(), "apiVersion": "kubeflow.org/v1"}
+    (report,) = work(validate, wrong).reports
+    assert report.errors == [
+        'apiVersion: Unsupported value: "kubeflow.org/v1": supported values: "trainer.kubeflow.org/v1alpha1"'
+    ]
+
+
+def test_an_object_without_a_name_should_be_told() -> None:
+    nameless = trainjob_json()
+    nameless["metadata"] = {"namespace": "team-a"}
+    unnamed = runtime()
+    del unnamed["metadata"]["name"]
+    for command, value in ((validate, nameless), (render, nameless), (validate, unnamed)):
+        (report,) = work(command, value).reports
+        assert report.errors == ["metadata.name: Required value: name or generateName is required"]
+
+
 def test_other_objects_should_be_of_no_concern() -> None:
     (report,) = work(validate, {"apiVersion": "v1", "kind": "Pod", "spec": 1}).reports
     assert (report.errors, report.warnings) == ([], [])
@@ -240,9 +258,11 @@ def test_other_objects_should_be_of_no_concern() -> None:
 
 def test_an_object_that_does_not_say_what_it_is_should_be_told() -> None:
     nameless = {**trainjob_json(), "apiVersion": None}
-    (nothing, half, odd) = work(validate, {}, nameless, {"apiVersion": ["v1"], "kind": "Pod"}).reports
+    ours = {"apiVersion": "trainer.kubeflow.org/v1alpha1"}
+    (nothing, half, odd, other) = work(validate, {}, nameless, {"apiVersion": ["v1"], "kind": "Pod"}, ours).reports
     assert nothing.errors == ["apiVersion: Required value", "kind: Required value"]
     assert half.errors == odd.errors == ["apiVersion: Required value"]
+    assert other.errors == ["kind: Required value"]
 
 
 def test_a_plugin_that_fails_should_be_an_error_of_its_job() -> None:
