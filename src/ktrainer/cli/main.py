@@ -11,11 +11,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from ktrainer import __version__
+from ktrainer.cli.output import write_output
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
+UNUSABLE: Final = 2
 INTERRUPTED: Final = 130
 """What shells make of a program that Ctrl-C ended."""
 
@@ -124,8 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program and return its exit code; argparse itself exits with 2 on wrong usage."""
     arguments = build_parser().parse_args(argv)
     if arguments.command == "version":
-        print(f"ktrainer {__version__}")
-        return 0
+        return 0 if write_output(f"ktrainer {__version__}\n") else UNUSABLE
     try:
         code: int = load(arguments.command).run(arguments)
     except KeyboardInterrupt:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from contextlib import suppress
-from io import TextIOWrapper
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -16,6 +13,7 @@ from ktrainer.app.render import is_runtime, is_trainjob, render, validate
 from ktrainer.app.training import build_training
 from ktrainer.cli.input import InputError, read_documents
 from ktrainer.cli.order import ordered
+from ktrainer.cli.output import write_output
 from ktrainer.framework.dependencies import Dependencies
 from ktrainer.runtime.yamlwriter import to_yaml
 
@@ -51,29 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"ktrainer: the cluster cannot be asked: {error} (--offline goes by the files alone)", file=sys.stderr)
         return UNREACHABLE
     _report(rendering)
-    if is_render and (problem := _write(_formatted(rendering.objects, arguments.output))):
-        print(f"ktrainer: the output cannot be written: {problem}", file=sys.stderr)
+    if is_render and not write_output(_formatted(rendering.objects, arguments.output)):
         return UNUSABLE
     return FINDINGS if rendering.has_errors else OK
-
-
-def _write(text: str) -> str:
-    """Write to the output, to the last byte; return what is wrong with it, or nothing."""
-    if not text:
-        return ""
-    if sys.stdout is None:
-        return "it is closed"
-    try:
-        if isinstance(sys.stdout, TextIOWrapper):
-            # Whatever the locale says: it is for kubectl as well as for people.
-            sys.stdout.reconfigure(encoding="utf-8")
-        print(text, end="", flush=True)
-    except (OSError, ValueError) as error:
-        # What is still in the buffer would be tried again at the end of the process, and fail again.
-        with suppress(OSError, ValueError), open(os.devnull, "w", encoding="utf-8") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
-        return str(error)
-    return ""
 
 
 def _work(documents: list[Document], arguments: argparse.Namespace) -> Rendering:

@@ -13,6 +13,14 @@ def test_version_command_should_print_the_version(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == f"ktrainer {__version__}\n"
 
 
+def test_a_version_that_cannot_be_written_should_be_told() -> None:
+    command = [sys.executable, "-m", "ktrainer", "version"]
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert run.returncode == 2
+    assert run.stderr == "ktrainer: the output cannot be written: No space left on device\n"
+
+
 def test_version_option_should_print_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["--version"])
