@@ -48,7 +48,7 @@ def ensure_assets(store: Store | None = None, products: Iterable[Product] = PROD
     manifests: dict[str, dict[str, Path]] = {}
     missing: list[tuple[Product, list[str], list[str]]] = []
     for product in products:
-        found = {name: _given(name) or store.path(product, name) for name in product.programs}
+        found = _programs_of(product, store)
         programs.update(found)
         manifests[product.name] = {name: store.path(product, name) for name in product.manifests}
         unbuilt = [name for name, path in found.items() if not path.exists()]
@@ -58,6 +58,20 @@ def ensure_assets(store: Store | None = None, products: Iterable[Product] = PROD
     if missing:
         _fill(store, missing)
     return Assets(programs, manifests)
+
+
+def built_programs(store: Store | None = None, products: Iterable[Product] = PRODUCTS) -> dict[str, Path]:
+    """Return the programs that are there already, and build nothing; raises Problem where there is none."""
+    store = store or Store.of_user()
+    found = {name: path for product in products for name, path in _programs_of(product, store).items()}
+    built = {name: path for name, path in found.items() if path.exists()}
+    if not built:
+        raise Problem(f"nothing is built yet in {store.folder}: run `make controlplane`.")
+    return built
+
+
+def _programs_of(product: Product, store: Store) -> dict[str, Path]:
+    return {name: _given(name) or store.path(product, name) for name in product.programs}
 
 
 def _given(name: str) -> Path | None:

@@ -11,7 +11,7 @@ import pytest
 
 from clusters.wait import wait_for
 from controlplane import build
-from controlplane.build import ensure_assets
+from controlplane.build import built_programs, ensure_assets
 from controlplane.problem import Problem, writing_to
 from controlplane.product import PRODUCTS, Product
 from controlplane.store import Store
@@ -65,6 +65,15 @@ def test_everything_missing_should_be_built_and_copied(go: FakeGo, product: Prod
     assert {name: path.read_text() for name, path in assets.programs.items()} == {"apple": "whole", "pear": "whole"}
     assert assets.manifests["fruit"]["crd.yaml"].read_text() == "kind: Crd\n"
     assert files_in(store) == ["apple", "crd.yaml", "pear"]
+
+
+def test_what_is_there_should_be_told_without_building_the_rest(go: FakeGo, product: Product, store: Store) -> None:
+    with pytest.raises(Problem, match="make controlplane"):
+        built_programs(store, [product])
+    apple = ensure_assets(store, [product]).programs["apple"]
+    store.path(product, "pear").unlink()
+    assert built_programs(store, [product]) == {"apple": apple}
+    assert files_in(store) == ["apple", "crd.yaml"]
 
 
 def test_a_second_checkout_should_build_nothing(go: FakeGo, product: Product, store: Store) -> None:
