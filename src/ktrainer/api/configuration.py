@@ -100,7 +100,7 @@ class Controller(Model):
 
     group_kind_concurrency: dict[str, Positive] = Field(default_factory=dict)
     """How many objects of a kind, such as TrainJob.trainer.kubeflow.org, are reconciled at once; 1 when absent, and 32
-    TrainJobs at least, of which most wait for answers."""
+    TrainJobs at least, of which most wait for answers. A kind that is none of ours is warned of at start."""
 
 
 class CertManagement(Model):

@@ -7,13 +7,17 @@ from enum import Enum, auto
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
+import structlog
+
 from ktrainer.api.gates import Gate
 from ktrainer.api.resources import (
+    CLUSTER_TRAINING_RUNTIMES,
     CONFIG_MAPS,
     COSCHEDULING_POD_GROUPS,
     HORIZONTAL_POD_AUTOSCALERS,
     JOBSETS,
     SECRETS,
+    TRAINING_RUNTIMES,
     TRAINJOBS,
     VOLCANO_POD_GROUPS,
 )
@@ -42,10 +46,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ktrainer.aio.signals import Terminator
-    from ktrainer.api.configuration import Configuration, LeaderElection
+    from ktrainer.api.configuration import Configuration, Controller, LeaderElection
     from ktrainer.client.config.config import ConnectionConfig
     from ktrainer.framework.observer import Observer
     from ktrainer.runtime.registry import Runtimes
+
+_log = structlog.get_logger(__name__)
 
 NAMESPACE: Final = "kubeflow-system"
 """The manager's namespace where nothing else tells it."""
@@ -121,11 +127,22 @@ def _add_parts(operator: Operator, plan: ProcessPlan) -> None:
     if plan.role is not Role.CONTROLLERS:
         add_admission(operator, view, runtimes, configuration, certificates)
     if plan.role is not Role.WEBHOOK:
+        _warn_of_unknown_kinds(configuration.controller)
         add_controllers(operator, view, runtimes, configuration, plan.gates)
         add_protection(operator, view, configuration, plan.gates)
         if Gate.TRAINJOB_STATUS in plan.gates:
             add_progress_server(operator, view, configuration, certificates)
     operator.manager.add(Stage.OTHERS, Runnable("settled memory", keep_settled))
+
+
+def _warn_of_unknown_kinds(controller: Controller) -> None:
+    """Tell of numbers that nobody asks for, which the original takes without a word: their kinds may be misspelt."""
+    known = {str(resource.group_kind) for resource in (TRAINJOBS, TRAINING_RUNTIMES, CLUSTER_TRAINING_RUNTIMES)}
+    for kind in controller.group_kind_concurrency:
+        if kind not in known:
+            _log.warning(
+                "there is no such kind: its number is not used", field="controller.groupKindConcurrency", kind=kind
+            )
 
 
 def build_settings(plan: ProcessPlan) -> OperatorSettings:

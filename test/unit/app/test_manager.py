@@ -2,8 +2,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
-from ktrainer.api.configuration import ClientConnection, Configuration, Health, LeaderElection, Plugins
+from ktrainer.api.configuration import ClientConnection, Configuration, Controller, Health, LeaderElection, Plugins
 from ktrainer.api.gates import Gate, open_gates
 from ktrainer.api.resources import JOBSETS, TRAINJOBS
 from ktrainer.app.manager import NAMESPACE, ProcessPlan, Role, build_manager, build_settings, find_namespace
@@ -84,6 +85,18 @@ async def test_a_plugin_that_does_not_exist_should_be_refused() -> None:
     configuration = Configuration(plugins=Plugins(disabled=["wrong"]))
     with pytest.raises(RegistryError, match="there is no plugin wrong"):
         await build_manager(NOWHERE, plan(configuration))
+
+
+async def test_a_number_for_a_kind_that_does_not_exist_should_be_warned_of() -> None:
+    concurrency = {"TrainJob.trainer.kubeflow.org": 5, "Trainjob.trainer.kubeflow.org": 5}
+    with capture_logs() as logs:
+        operator = await build_manager(
+            NOWHERE, plan(Configuration(controller=Controller(group_kind_concurrency=concurrency)))
+        )
+    await operator.connection.close()
+    assert [(each["field"], each["kind"]) for each in logs] == [
+        ("controller.groupKindConcurrency", "Trainjob.trainer.kubeflow.org")
+    ]
 
 
 @pytest.mark.parametrize(
