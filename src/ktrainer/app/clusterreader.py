@@ -47,8 +47,11 @@ class ClusterReader:
         try:
             self._connection = self._connection or self._connect()
             answer = await self._connection.unfenced.get(resource, ObjectKey(namespace, name))
-        except NotFound:
-            return None
+        except NotFound as error:
+            if error.reason == "NotFound":
+                return None
+            # An API server without the CRD, or something else than an API server.
+            raise Unreachable(f"it does not serve {resource.group_kind}: {error}") from error
         except (ConfigError, TransportError, ApiError) as error:
             raise Unreachable(str(error)) from error
         return _object_of(answer)

@@ -88,6 +88,14 @@ async def test_an_answer_of_something_else_should_be_told_as_such(
     assert capsys.readouterr().err.startswith("ktrainer: the cluster cannot be asked: the answer is not ")
 
 
+async def test_a_cluster_that_does_not_know_the_kind_should_be_told(
+    tmp_path: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.will(answer(404, b"404 page not found\n"))
+    assert await run(tmp_path, server.url, trainjob_json()) == 3
+    assert "it does not serve ClusterTrainingRuntime.trainer.kubeflow.org: 404: " in capsys.readouterr().err
+
+
 async def test_a_kubeconfig_that_does_not_exist_should_be_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
