@@ -42,11 +42,12 @@ class ClusterReader:
     async def fetch(self, resource: Resource, namespace: str, name: str, *, live: bool = False) -> JsonObject | None:
         """The object; none where neither has it. Raises Unreachable where the cluster cannot be asked."""
         found = await self._documents.fetch(resource, namespace, name)
-        if found is not None or resource not in _INPUTS or not live:
+        key = ObjectKey(namespace, name)
+        if found is not None or resource not in _INPUTS or not live or not key.may_exist:
             return found
         try:
             self._connection = self._connection or self._connect()
-            answer = await self._connection.unfenced.get(resource, ObjectKey(namespace, name))
+            answer = await self._connection.unfenced.get(resource, key)
         except NotFound as error:
             if error.reason == "NotFound":
                 return None

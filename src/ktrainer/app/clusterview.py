@@ -106,6 +106,8 @@ class ClusterView:
         return None if cached is None else value_of(cached)
 
     async def _fetch_live(self, resource: Resource, key: ObjectKey) -> JsonObject | None:
+        if not key.may_exist:
+            return None
         try:
             value: JsonObject = orjson.loads(await self._operator.connection.client.get(resource, key))
         except NotFound:

@@ -6,8 +6,10 @@ A `Resource` also knows its URL path on an API server, since the path is nothing
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote
+
+_DOT_SEGMENTS: Final = frozenset({".", ".."})
 
 
 class GroupKind(NamedTuple):
@@ -60,6 +62,11 @@ class ObjectKey(NamedTuple):
         if not name or "/" in namespace or (slash and not namespace):
             raise ValueError(f"not a key of the form namespace/name or name: {text!r}")
         return cls(namespace, name)
+
+    @property
+    def may_exist(self) -> bool:
+        """Whether there can be an object of this name: of some that people write, a path cannot even be made."""
+        return bool(self.name) and _DOT_SEGMENTS.isdisjoint(self)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
@@ -114,6 +121,6 @@ class Resource:
 
 def _segment(name: str) -> str:
     # Quoting leaves dots alone, and HTTP clients and proxies resolve dot segments: `..` would name another resource.
-    if name in {".", ".."}:
+    if name in _DOT_SEGMENTS:
         raise ValueError(f"not a name: {name!r}")
     return quote(name, safe="")

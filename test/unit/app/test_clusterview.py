@@ -4,7 +4,7 @@ import msgspec
 import orjson
 import pytest
 
-from ktrainer.api.resources import CONFIG_MAPS, SECRETS
+from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, CONFIG_MAPS, SECRETS
 from ktrainer.app.clusterview import CachedData, ClusterView, value_of
 from ktrainer.client.config.config import ConnectionConfig
 from ktrainer.framework.watch import Concerns, Watch
@@ -61,3 +61,8 @@ async def test_equal_data_of_config_maps_should_be_kept_once(view: ClusterView) 
     assert first.data is second.data
     assert value_of(second)["data"] == {"runtime": "a"}
     assert value_of(third)["data"] == {"runtime": "b"}
+
+
+@pytest.mark.parametrize("name", ["..", ".", ""])
+async def test_an_object_of_an_impossible_name_should_not_be_asked_for(view: ClusterView, name: str) -> None:
+    assert await view.fetch(CLUSTER_TRAINING_RUNTIMES, "", name, live=True) is None

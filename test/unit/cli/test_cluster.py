@@ -88,6 +88,15 @@ async def test_an_answer_of_something_else_should_be_told_as_such(
     assert capsys.readouterr().err.startswith("ktrainer: the cluster cannot be asked: the answer is not ")
 
 
+@pytest.mark.parametrize("command", ["render", "validate"])
+async def test_a_runtime_of_an_impossible_name_should_be_a_finding(
+    command: str, tmp_path: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await run(tmp_path, server.url, trainjob_json(runtime=".."), command=command) == 1
+    assert "the ClusterTrainingRuntime must exist" in capsys.readouterr().err
+    assert server.requests == []
+
+
 async def test_a_cluster_that_does_not_know_the_kind_should_be_told(
     tmp_path: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

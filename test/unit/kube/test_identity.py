@@ -37,6 +37,14 @@ def test_a_dot_segment_should_never_reach_a_path(name: str) -> None:
         JOBS.path("team", name)
     with pytest.raises(ValueError, match="not a name"):
         JOBS.path(name)
+    assert not ObjectKey("team", name).may_exist
+    assert not ObjectKey(name, "train").may_exist
+
+
+def test_an_object_needs_a_name_and_maybe_a_namespace_to_be_there() -> None:
+    assert ObjectKey("team", "train").may_exist
+    assert ObjectKey("", "n1").may_exist
+    assert not ObjectKey("team", "").may_exist
 
 
 def test_a_path_should_fit_the_scope_of_its_resource() -> None:
