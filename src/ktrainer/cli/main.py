@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ UNUSABLE: Final = 2
 INTERRUPTED: Final = 130
 """What shells make of a program that Ctrl-C ended."""
 
+_LABEL: Final = re.compile("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _FILES_HELP = "a file of YAML or JSON documents (TrainJobs, runtimes, and objects that they need), or - for the input"
 
 
@@ -61,8 +63,20 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--offline", action="store_true", help="ask no cluster: what is not in the files does not exist"
     )
-    parser.add_argument("-n", "--namespace", default="default", help="the namespace of what names none")
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        type=_namespace,
+        default="default",
+        help="the namespace of what names none (default: default)",
+    )
     _add_cluster(parser)
+
+
+def _namespace(text: str) -> str:
+    if not _LABEL.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"not the name of a namespace: {text!r}")
+    return text
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:

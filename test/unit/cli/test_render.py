@@ -69,6 +69,16 @@ def test_the_namespace_should_be_that_of_what_names_none(write: Any, capsys: pyt
     assert {each["metadata"]["namespace"] for each in yaml.safe_load_all(capsys.readouterr().out)} == {"default"}
 
 
+@pytest.mark.parametrize("name", ["", "..", "Mine", "a b", "a" * 64])
+def test_a_namespace_that_cannot_be_should_be_a_usage_error(
+    name: str, write: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["validate", "--offline", "-n", name, "-f", write(TORCH)])
+    assert stopped.value.code == 2
+    assert f"-n/--namespace: not the name of a namespace: {name!r}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["render", "validate"])
 def test_findings_should_be_told_with_file_document_kind_and_name(
     command: str, write: Any, capsys: pytest.CaptureFixture[str]
