@@ -29,14 +29,16 @@ _RUNTIMES: Final = {resource.group_kind: resource for resource in (TRAINING_RUNT
 _STATES: Final[dict[str | None, State]] = {state.value: state for state in State}
 
 
-class _RuntimeRef(msgspec.Struct, rename="camel", gc=False):
+class RuntimeRef(msgspec.Struct, rename="camel", gc=False):
+    """`spec.runtimeRef` of a TrainJob."""
+
     name: str
     api_group: str = GROUP
     kind: str = CLUSTER_TRAINING_RUNTIMES.kind
 
 
 class _Spec(msgspec.Struct, rename="camel", gc=False):
-    runtime_ref: _RuntimeRef
+    runtime_ref: RuntimeRef
     suspend: bool | None = False
 
 

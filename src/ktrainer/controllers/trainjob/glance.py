@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ktrainer.api.labels import GROUP
-from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES
 from ktrainer.api.trainjob import TRAINJOB_CONTROLLER
 from ktrainer.api.trainjobstatus import ConditionType, Reason
+from ktrainer.controllers.references import RuntimeRef  # noqa: TC001 - msgspec reads the annotations at run time
 from ktrainer.controllers.trainjob.conditions import end_of
 from ktrainer.kube.conditions import Condition, find
 
@@ -20,14 +19,8 @@ if TYPE_CHECKING:
     from ktrainer.machinery.cache.objects import CachedObject
 
 
-class _RuntimeRef(msgspec.Struct, rename="camel", gc=False):
-    name: str
-    api_group: str = GROUP
-    kind: str = CLUSTER_TRAINING_RUNTIMES.kind
-
-
 class _Spec(msgspec.Struct, rename="camel", gc=False):
-    runtime_ref: _RuntimeRef
+    runtime_ref: RuntimeRef
     managed_by: str = TRAINJOB_CONTROLLER
     ttl_seconds_after_finished: int | None = None
 
