@@ -1,4 +1,4 @@
-"""A terminator for programs that run inside a test."""
+"""Terminators for programs that run inside a test."""
 
 from __future__ import annotations
 
@@ -12,3 +12,18 @@ class Patient:
 
     def exit_after(self, seconds: float) -> None:
         """Let the program take its time."""
+
+
+class Noting:
+    """Only notes what it was asked to do."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def exit_now(self) -> None:
+        """Note it."""
+        self.asked.append("now")
+
+    def exit_after(self, seconds: float) -> None:
+        """Note it."""
+        self.asked.append(f"after {seconds:g}")

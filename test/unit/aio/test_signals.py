@@ -7,24 +7,12 @@ import time
 import pytest
 
 from ktrainer.aio.signals import StopSignals
-
-
-class Recorder:
-    """A `Terminator` that only notes what it was asked to do."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def exit_now(self) -> None:
-        self.asked.append("now")
-
-    def exit_after(self, seconds: float) -> None:
-        self.asked.append(f"after {seconds:g}")
+from support.patience import Noting
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_the_first_signal_should_ask_to_stop_and_start_the_watchdog(number: signal.Signals) -> None:
-    recorder = Recorder()
+    recorder = Noting()
     with StopSignals(30, recorder) as signals:
         assert not signals.stop.is_set()
         os.kill(os.getpid(), number)
@@ -33,7 +21,7 @@ async def test_the_first_signal_should_ask_to_stop_and_start_the_watchdog(number
 
 
 async def test_the_second_signal_should_end_the_process_at_once() -> None:
-    recorder = Recorder()
+    recorder = Noting()
     with StopSignals(30, recorder):
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGINT)
@@ -41,7 +29,7 @@ async def test_the_second_signal_should_end_the_process_at_once() -> None:
 
 
 async def test_a_signal_should_not_need_a_free_event_loop() -> None:
-    recorder = Recorder()
+    recorder = Noting()
     with StopSignals(30, recorder) as signals:
         os.kill(os.getpid(), signal.SIGTERM)
         assert recorder.asked == ["after 35"]
@@ -49,7 +37,7 @@ async def test_a_signal_should_not_need_a_free_event_loop() -> None:
 
 
 async def test_a_stop_without_a_signal_should_start_the_watchdog_once() -> None:
-    recorder = Recorder()
+    recorder = Noting()
     with StopSignals(30, recorder) as signals:
         signals.request_stop()
         signals.request_stop()
@@ -60,7 +48,7 @@ async def test_a_stop_without_a_signal_should_start_the_watchdog_once() -> None:
 
 
 async def test_a_negative_grace_period_should_mean_no_watchdog() -> None:
-    recorder = Recorder()
+    recorder = Noting()
     with StopSignals(-1, recorder) as signals:
         signals.request_stop()
         await signals.stop.wait()
@@ -69,7 +57,7 @@ async def test_a_negative_grace_period_should_mean_no_watchdog() -> None:
 
 async def test_leaving_should_restore_the_former_handlers() -> None:
     former = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-    with StopSignals(30, Recorder()):
+    with StopSignals(30, Noting()):
         assert signal.getsignal(signal.SIGTERM) != former[0]
     assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == former
 

@@ -18,26 +18,14 @@ from ktrainer.machinery.manager import LOST_SECONDS, Elector, GraceExceeded, Man
 from ktrainer.machinery.runnable import Runnable, Stage
 from ktrainer.machinery.serving.health import Unhealthy
 from support.leaseapi import LeaseApi
+from support.patience import Noting
 from support.virtualtime import VirtualClock, settle
-
-
-class Recorder:
-    """A `Terminator` that only notes what it was asked to do."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def exit_now(self) -> None:
-        self.asked.append("now")
-
-    def exit_after(self, seconds: float) -> None:
-        self.asked.append(f"after {seconds:g}")
 
 
 class Bench:
     """A manager whose runnables write down when they start and end."""
 
-    def __init__(self, signals: StopSignals, terminator: Recorder, elector: Elector | None, grace: float) -> None:
+    def __init__(self, signals: StopSignals, terminator: Noting, elector: Elector | None, grace: float) -> None:
         self.signals = signals
         self.terminator = terminator
         self.manager = Manager(signals, elector=elector, terminator=terminator, grace_seconds=grace)
@@ -110,7 +98,7 @@ async def build() -> AsyncIterator[Build]:
     with contextlib.ExitStack() as stack:
 
         def make(elector: Elector | None = None, grace: float = 30.0) -> Bench:
-            terminator = Recorder()
+            terminator = Noting()
             signals = stack.enter_context(StopSignals(grace, terminator))
             return Bench(signals, terminator, elector, grace)
 
