@@ -14,7 +14,7 @@ from clusters.api import Api, Object, Refused
 from clusters.folder import Folder
 from clusters.install import apply_all, established, path_of
 from clusters.wait import wait_for
-from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES
+from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, TRAINJOBS
 from support.managers import NAMESPACE, Manager, ManagerSettings, installed_webhooks, running_manager
 
 ELECTED: Object = {"leaderElection": {"leaderElect": True}}
@@ -95,11 +95,14 @@ def test_a_manager_that_starts_before_the_crds_should_wait_and_say_so_once(
     cluster: Folder, admin: Api, no_crds: list[Object], tmp_path: Path
 ) -> None:
     manager = Manager(settings_of(cluster, tmp_path), tmp_path)
+    reasons = [
+        f"{each.plural}.{each.group} has not synced: the server does not know the kind; waiting for it"
+        for each in (CLUSTER_TRAINING_RUNTIMES, TRAINING_RUNTIMES, TRAINJOBS)
+    ]
     with installed_webhooks(admin, manager.ports):
         manager.start()
         try:
-            assert wait_for(lambda: "trainjobs.trainer.kubeflow.org has not synced" in manager.probe()[1], 30)
-            assert "the server does not know the kind; waiting for it" in manager.probe()[1]
+            assert wait_for(lambda: all(reason in manager.probe()[1] for reason in reasons), 30)
             assert manager.probe("healthz")[0] == 200
             apply_all(admin, no_crds)
             assert wait_for(lambda: established(admin, no_crds), 30)
