@@ -11,6 +11,7 @@ import logging
 import re
 import sys
 from enum import StrEnum
+from io import StringIO
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import orjson
@@ -77,6 +78,15 @@ def configure_logging(level: Level, form: Format, output: TextIO | None = None) 
     )
     logging.basicConfig(handlers=[_Forwarder()], level=max(threshold, logging.INFO), force=True)
     logging.captureWarnings(capture=True)
+
+
+def configure_warnings() -> None:
+    """Set up the log of a command whose output others read: as text, on standard error, and no more than warnings."""
+    structlog.configure(
+        processors=_processors(Format.CONSOLE),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=lambda *_: structlog.WriteLogger(sys.stderr or StringIO()),
+    )
 
 
 def _processors(form: Format) -> list[Processor]:

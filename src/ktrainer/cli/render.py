@@ -62,6 +62,9 @@ def _work(documents: list[Document], arguments: argparse.Namespace) -> Rendering
     import asyncio
 
     from ktrainer.app.clusterreader import ClusterReader
+    from ktrainer.app.logging import configure_warnings
+
+    configure_warnings()
 
     async def work() -> Rendering:
         cluster = ClusterReader(reader, arguments.kubeconfig, arguments.context)
