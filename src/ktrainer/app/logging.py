@@ -11,7 +11,6 @@ import logging
 import re
 import sys
 from enum import StrEnum
-from io import StringIO
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import orjson
@@ -85,7 +84,7 @@ def configure_warnings() -> None:
     structlog.configure(
         processors=_processors(Format.CONSOLE),
         wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
-        logger_factory=lambda *_: structlog.WriteLogger(sys.stderr or StringIO()),
+        logger_factory=lambda *_: structlog.WriteLogger(sys.stderr),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import StringIO
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -33,6 +34,9 @@ UNREACHABLE: Final = 3
 
 def run(arguments: argparse.Namespace) -> int:
     """Run one of the two commands; return its exit code."""
+    if sys.stderr is None:
+        # What is said to nobody would go into the output otherwise.
+        sys.stderr = StringIO()
     try:
         documents = read_documents(arguments.files)
     except InputError as error:
