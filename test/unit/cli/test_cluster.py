@@ -104,6 +104,15 @@ async def test_a_runtime_of_an_impossible_name_should_be_a_finding(
     assert server.requests == []
 
 
+async def test_a_page_instead_of_a_refusal_should_be_one_line(
+    tmp_path: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.responder = lambda request: (answer(403, b"<html>\n\x1b[31mSign in</html>\n"),)
+    assert await run(tmp_path, server.url, trainjob_json()) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "403: <html>\\n\\x1b[31mSign in</html>" in line
+
+
 async def test_a_cluster_that_does_not_know_the_kind_should_be_told(
     tmp_path: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
