@@ -2,32 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-from ktrainer.kube import fields
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ktrainer.kube.fields import ErrorList, Path
     from ktrainer.kube.jsonvalue import JsonObject
-
-_OF_VALUES: Final = ("In", "NotIn")
-_OF_KEYS: Final = ("Exists", "DoesNotExist")
-
-
-def validate_selector(selector: JsonObject, path: Path) -> ErrorList:
-    """Find requirements that hold for nothing, whatever the labels, or say more than they mean."""
-    errors: ErrorList = []
-    for position, requirement in enumerate(selector.get("matchExpressions") or ()):
-        place, operator = path.child("matchExpressions").index(position), requirement["operator"]
-        if operator not in (*_OF_VALUES, *_OF_KEYS):
-            errors.append(fields.not_supported(place.child("operator"), operator, (*_OF_VALUES, *_OF_KEYS)))
-        elif operator in _OF_VALUES and not requirement.get("values"):
-            errors.append(fields.required(place.child("values"), f"the operator is {operator}"))
-        elif operator in _OF_KEYS and requirement.get("values"):
-            errors.append(fields.forbidden(place.child("values"), f"the operator is {operator}"))
-    return errors
 
 
 def is_selected(labels: Mapping[str, str], selector: JsonObject) -> bool:

@@ -16,7 +16,6 @@ from ktrainer.kube.jsonvalue import copy_of
 from ktrainer.runtime.blueprint import TEMPLATE, read_blueprint
 from ktrainer.runtime.jobsetfacts import RESOURCES
 from ktrainer.runtime.rules import validate_rules
-from ktrainer.runtime.selector import validate_selector
 from ktrainer.runtime.structure import settle
 
 if TYPE_CHECKING:
@@ -78,8 +77,7 @@ def validate_runtime(kind: str, value: JsonObject) -> Findings:
     warnings = [f"the {kind} is deprecated, and will be removed"] if blueprint.is_deprecated else []
     # As it was given: the blueprint leaves out zeros, such as that of replicas.
     template = orjson.loads(blueprint.spec).get("template") or {}
-    errors = validate_selector(blueprint.allowed_namespaces or {}, Path("spec.allowedNamespaces"))
-    return Findings([*validate_rules(value), *errors, *_validate_jobs(template.get("spec") or {})], warnings)
+    return Findings([*validate_rules(value), *_validate_jobs(template.get("spec") or {})], warnings)
 
 
 def _validate_jobs(template: JsonObject) -> ErrorList:

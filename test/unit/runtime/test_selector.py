@@ -2,8 +2,7 @@ from typing import Any
 
 import pytest
 
-from ktrainer.kube.fields import Path
-from ktrainer.runtime.selector import is_selected, validate_selector
+from ktrainer.runtime.selector import is_selected
 
 
 def expression(operator: str, *values: str, key: str = "a") -> dict[str, Any]:
@@ -33,23 +32,3 @@ def expression(operator: str, *values: str, key: str = "a") -> dict[str, Any]:
 )
 def test_labels_should_be_selected(selector: dict[str, Any], selected: bool) -> None:
     assert is_selected({"a": "1", "b": "1"}, selector) is selected
-
-
-@pytest.mark.parametrize(
-    ("selector", "errors"),
-    [
-        ({}, []),
-        ({"matchLabels": {"a": "1"}, "matchExpressions": None}, []),
-        (expression("In", "1"), []),
-        (expression("Exists"), []),
-        (
-            expression("in", "1"),
-            ['operator: Unsupported value: "in": supported values: "In", "NotIn", "Exists", "DoesNotExist"'],
-        ),
-        (expression("NotIn"), ["values: Required value: the operator is NotIn"]),
-        (expression("DoesNotExist", "1"), ["values: Forbidden: the operator is DoesNotExist"]),
-    ],
-)
-def test_requirements_that_make_no_sense_should_be_told(selector: dict[str, Any], errors: list[str]) -> None:
-    found = validate_selector(selector, Path("spec.allowedNamespaces"))
-    assert list(map(str, found)) == [f"spec.allowedNamespaces.matchExpressions[0].{error}" for error in errors]

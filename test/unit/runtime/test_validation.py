@@ -88,10 +88,3 @@ def test_a_deprecated_runtime_should_be_warned_of() -> None:
     value["metadata"]["labels"] = {SUPPORT: DEPRECATED}
     findings = validate_runtime("ClusterTrainingRuntime", value)
     assert (findings.errors, len(findings.warnings)) == ([], 1)
-
-
-def test_a_selector_of_namespaces_that_selects_nothing_should_be_refused() -> None:
-    selector = {"matchExpressions": [{"key": "team", "operator": "is", "values": ["a"]}]}
-    value = runtime(allowedNamespaces=selector)
-    (error,) = validate_runtime(value["kind"], value).errors
-    assert str(error.path) == "spec.allowedNamespaces.matchExpressions[0].operator"
