@@ -79,6 +79,15 @@ def configure_logging(level: Level, form: Format, output: TextIO | None = None) 
     logging.captureWarnings(capture=True)
 
 
+def configure_warnings() -> None:
+    """Set up the log of a command whose output others read: as text, on standard error, and no more than warnings."""
+    structlog.configure(
+        processors=_processors(Format.CONSOLE),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING),
+        logger_factory=lambda *_: structlog.WriteLogger(sys.stderr),
+    )
+
+
 def _processors(form: Format) -> list[Processor]:
     return [
         merge_contextvars,

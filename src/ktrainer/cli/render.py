@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from io import StringIO
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -33,20 +34,23 @@ UNREACHABLE: Final = 3
 
 def run(arguments: argparse.Namespace) -> int:
     """Run one of the two commands; return its exit code."""
+    if sys.stderr is None:
+        # What is said to nobody would go into the output otherwise.
+        sys.stderr = StringIO()
     try:
         documents = read_documents(arguments.files)
     except InputError as error:
-        print(f"ktrainer: {error}", file=sys.stderr)
+        _tell(f"ktrainer: {error}")
         return UNUSABLE
     is_render = arguments.command == "render"
     if not any(is_trainjob(each) or (not is_render and is_runtime(each)) for each in documents):
         wanted = "TrainJob" if is_render else "TrainJob or runtime"
-        print(f"ktrainer: there is no {wanted} in {', '.join(arguments.files)}", file=sys.stderr)
+        _tell(f"ktrainer: there is no {wanted} in {', '.join(arguments.files)}")
         return UNUSABLE
     try:
         rendering = _work(documents, arguments)
     except Unreachable as error:
-        print(f"ktrainer: the cluster cannot be asked: {error} (--offline goes by the files alone)", file=sys.stderr)
+        _tell(f"ktrainer: the cluster cannot be asked: {error} (--offline goes by the files alone)")
         return UNREACHABLE
     _report(rendering)
     if is_render and not write_output(_formatted(rendering.objects, arguments.output)):
@@ -62,6 +66,9 @@ def _work(documents: list[Document], arguments: argparse.Namespace) -> Rendering
     import asyncio
 
     from ktrainer.app.clusterreader import ClusterReader
+    from ktrainer.app.logging import configure_warnings
+
+    configure_warnings()
 
     async def work() -> Rendering:
         cluster = ClusterReader(reader, arguments.kubeconfig, arguments.context)
@@ -82,16 +89,16 @@ async def _command(reader: Reader, documents: list[Document], arguments: argpars
 def _report(rendering: Rendering) -> None:
     for report in rendering.reports:
         for warning in report.warnings:
-            print(_line(f"{report.document}: warning: {warning}"), file=sys.stderr)
+            _tell(f"{report.document}: warning: {warning}")
         for error in report.errors:
-            print(_line(f"{report.document}: {error}"), file=sys.stderr)
+            _tell(f"{report.document}: {error}")
 
 
-def _line(text: str) -> str:
-    """The same on one line that a terminal only shows: names and keys may hold breaks, and what controls terminals."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+def _tell(text: str) -> None:
+    """Say it on one line that a terminal only shows: names, keys and answers may hold breaks, and what controls it."""
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    print(text, file=sys.stderr)
 
 
 def _formatted(objects: list[JsonObject], output: str) -> str:

@@ -17,13 +17,14 @@ from ktrainer.api.resources import API_VERSION
 from ktrainer.api.trainingruntime import ClusterTrainingRuntime, RunPolicy, TrainingRuntime
 from ktrainer.kube import fields
 from ktrainer.kube.fields import Path
+from ktrainer.kube.jsonvalue import copy_of
 from ktrainer.runtime.jobsetfacts import JOBSET_SPEC
 from ktrainer.runtime.structure import settle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ktrainer.api.trainingruntime import MlPolicy, PodGroupPolicy
+    from ktrainer.api.trainingruntime import MlPolicy, PodGroupPolicy, TrainingRuntimeSpec
     from ktrainer.kube.fields import ErrorList
     from ktrainer.kube.jsonvalue import JsonObject
 
@@ -32,6 +33,7 @@ KINDS: Final = frozenset({"TrainingRuntime", _CLUSTER})
 """The kinds of runtimes."""
 
 TEMPLATE: Final = Path("spec.template.spec")
+_METRICS: Final = Path("spec.mlPolicy.torch.elasticPolicy.metrics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ def read_blueprint(kind: str, value: JsonObject) -> Blueprint | ErrorList:
         return [fields.invalid(Path("spec"), "object", f"must be JSON: {error}")]
     spec = runtime.spec
     template = (orjson.loads(whole).get("template") or {}).get("spec") or {}
-    errors = settle(template, JOBSET_SPEC, TEMPLATE) or _check_jobs(template)
+    errors = [*_check_foreign(spec), *(settle(template, JOBSET_SPEC, TEMPLATE) or _check_jobs(template))]
     if errors:
         return errors
     meta = spec.template.metadata
@@ -108,6 +110,16 @@ def manifest_of(blueprint: Blueprint) -> JsonObject:
         "metadata": {"name": blueprint.name},
         "spec": orjson.loads(blueprint.spec),
     }
+
+
+def _check_foreign(spec: TrainingRuntimeSpec) -> ErrorList:
+    """The structure of what other kinds define, besides the template."""
+    selector = getattr(spec, "allowed_namespaces", None)
+    errors = settle(copy_of(selector or {}), "meta.v1.LabelSelector", Path("spec.allowedNamespaces"))
+    elastic = spec.ml_policy and spec.ml_policy.torch and spec.ml_policy.torch.elastic_policy
+    for position, metric in enumerate(elastic.metrics if elastic else ()):
+        errors += settle(copy_of(metric), "autoscaling.v2.MetricSpec", _METRICS.index(position))
+    return errors
 
 
 def _check_jobs(template: JsonObject) -> ErrorList:

@@ -132,7 +132,9 @@ class Source:
         namespace = await fetch_surely(self._reader, NAMESPACES, "", name)
         if namespace is None:
             return Findings(warnings=[f"it is not known whether the namespace {name} may use {blueprint.name}"])
-        if is_selected(namespace["metadata"].get("labels") or {}, selector):
+        labels = namespace["metadata"].get("labels")
+        # One in a file may have anything for labels.
+        if is_selected(labels if isinstance(labels, dict) else {}, selector):
             return Findings()
         return Findings([fields.invalid(_REF, blueprint.name, f"is not for TrainJobs of the namespace {name}")])
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 import yaml
 
 from ktrainer.cli.main import main
@@ -18,13 +19,19 @@ PATH = "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes/rt"
 VOLCANO = runtime(job("node", "trainer", pod={"priorityClassName": "high"}), podGroupPolicy={"volcano": {}})
 
 
+@pytest.fixture(autouse=True)
+def _own_log() -> Iterator[None]:
+    yield
+    structlog.reset_defaults()
+
+
 @pytest.fixture
 async def server() -> AsyncIterator[ScriptedServer]:
     async with serving() as made:
         yield made
 
 
-def kubeconfig(folder: Path, url: str) -> str:
+def kubeconfig(folder: Path, url: str, **settings: object) -> str:
     file = folder / "kubeconfig"
     named = {"name": "it"}
     file.write_text(
@@ -32,7 +39,7 @@ def kubeconfig(folder: Path, url: str) -> str:
             {
                 "apiVersion": "v1",
                 "kind": "Config",
-                "clusters": [{**named, "cluster": {"server": url}}],
+                "clusters": [{**named, "cluster": {"server": url, **settings}}],
                 "users": [{**named, "user": {}}],
                 "contexts": [{**named, "context": {"cluster": "it", "user": "it"}}],
                 "current-context": "it",
@@ -97,12 +104,35 @@ async def test_a_runtime_of_an_impossible_name_should_be_a_finding(
     assert server.requests == []
 
 
+async def test_a_page_instead_of_a_refusal_should_be_one_line(
+    tmp_path: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.responder = lambda request: (answer(403, b"<html>\n\x1b[31mSign in</html>\n"),)
+    assert await run(tmp_path, server.url, trainjob_json()) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "403: <html>\\n\\x1b[31mSign in</html>" in line
+
+
 async def test_a_cluster_that_does_not_know_the_kind_should_be_told(
     tmp_path: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.will(answer(404, b"404 page not found\n"))
     assert await run(tmp_path, server.url, trainjob_json()) == 3
     assert "it does not serve ClusterTrainingRuntime.trainer.kubeflow.org: 404: " in capsys.readouterr().err
+
+
+async def test_a_warning_of_the_client_should_not_be_among_the_output(
+    tmp_path: Path, server: ScriptedServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = kubeconfig(tmp_path, server.url, **{"insecure-skip-tls-verify": True})
+    (tmp_path / "in.json").write_text(json.dumps(trainjob_json()))
+    server.will(answer(200, TORCH))
+    arguments = ["render", "-o", "json", "-f", str(tmp_path / "in.json"), "--kubeconfig", file]
+    assert await asyncio.to_thread(main, arguments) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["kind"] == "List"
+    assert err.count("\n") == 1
+    assert f" WARNING the API server's certificate is not verified server={server.url}" in err
 
 
 async def test_a_kubeconfig_that_does_not_exist_should_be_told(

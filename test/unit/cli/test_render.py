@@ -163,6 +163,14 @@ def test_an_output_that_takes_nothing_should_be_told(kind: str, write: Any) -> N
     assert run.stderr.count("\n") == 1
 
 
+def test_what_is_said_to_nobody_should_not_be_among_the_output(write: Any) -> None:
+    file = write(TORCH, {**trainjob_json(), "unknown": 1})
+    command = [sys.executable, "-m", "ktrainer", "render", "--offline", "-o", "json", "-f", file]
+    run = subprocess.run(["bash", "-c", '"$@" 2>&-', "bash", *command], capture_output=True, text=True, check=False)
+    assert run.returncode == 0
+    assert json.loads(run.stdout)["kind"] == "List"
+
+
 def test_the_output_should_be_utf8_whatever_the_locale_says(write: Any) -> None:
     command = [sys.executable, "-m", "ktrainer", "render", "--offline", "-f"]
     file = write(TORCH, trainjob_json(annotations={"a": "\u20ac"}))

@@ -51,6 +51,26 @@ def test_only_a_cluster_runtime_should_have_allowed_namespaces() -> None:
     assert blueprint(runtime(kind="TrainingRuntime")).allowed_namespaces is None
 
 
+@pytest.mark.parametrize(
+    ("selector", "error"),
+    [
+        ({"matchLabels": "x"}, 'matchLabels: Invalid value: "x": must be of type object'),
+        ({"matchLabels": {"a": 1}}, "matchLabels.a: Invalid value: 1: must be of type string"),
+        ({"matchExpressions": ["x"]}, 'matchExpressions[0]: Invalid value: "x": must be of type object'),
+        ({"matchExpressions": [{"key": "a"}]}, "matchExpressions[0].operator: Required value"),
+    ],
+)
+def test_a_selector_of_namespaces_that_is_none_should_be_refused(selector: dict[str, Any], error: str) -> None:
+    assert errors(runtime(allowedNamespaces=selector)) == [f"spec.allowedNamespaces.{error}"]
+
+
+def test_a_metric_that_is_none_should_be_refused() -> None:
+    policy = {"minNodes": 1, "maxNodes": 2, "metrics": [{"type": "Resource", "resource": "cpu"}]}
+    assert errors(runtime(mlPolicy={"torch": {"elasticPolicy": policy}})) == [
+        'spec.mlPolicy.torch.elasticPolicy.metrics[0].resource: Invalid value: "cpu": must be of type object'
+    ]
+
+
 @pytest.mark.parametrize("broken", ["template", "spec", "template.spec", "containers"])
 def test_a_job_without_a_whole_pod_template_should_be_refused(broken: str) -> None:
     value = runtime(job())

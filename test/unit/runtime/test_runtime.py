@@ -250,6 +250,13 @@ def test_a_namespace_that_nobody_knows_should_be_warned_of() -> None:
     assert findings.warnings == ["it is not known whether the namespace team-a may use rt"]
 
 
+@pytest.mark.parametrize("labels", ["gpu", ["gpu"], 1, None])
+def test_a_namespace_whose_labels_are_none_should_have_none(labels: Any) -> None:
+    only = runtime(allowedNamespaces={"matchLabels": {"gpu": "yes"}})
+    odd = {**NAMESPACE, "metadata": {"name": "team-a", "labels": labels}}
+    assert [str(error.path) for error in judge(Cluster(only, odd), trainjob()).errors] == ["spec.runtimeRef"]
+
+
 def test_the_run_policy_should_come_from_the_runtime_and_be_empty_without_one() -> None:
     wanted = trainjob()
     value = runtime(runPolicy={"activeDeadlineSeconds": 9, "ttlSecondsAfterFinished": 0})

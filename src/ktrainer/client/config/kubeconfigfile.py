@@ -148,7 +148,7 @@ def read_kubeconfig(path: Path) -> Kubeconfig:
         mark = getattr(error, "problem_mark", None)
         line = f"line {mark.line + 1}" if mark else ""
         raise ConfigError(str(path), line, f"not YAML: {getattr(error, 'problem', None) or 'unreadable'}") from None
-    except (ValueError, RecursionError):
+    except (ValueError, LookupError, RecursionError):
         # What a tag says it is, and is not; or nesting without end.
         raise ConfigError(str(path), "", "not YAML: unreadable") from None
     if document is None:

@@ -236,6 +236,8 @@ def test_a_document_without_end_should_not_be_followed(path: Path) -> None:
         pytest.param("a: 'secret\nb", "line 2", "not YAML", id="not yaml"),
         pytest.param("a: \x00", "", "not YAML", id="binary"),
         pytest.param("a: !!int secret", "", "not YAML", id="odd tag"),
+        pytest.param("a: !!bool secret", "", "not YAML", id="odd boolean"),
+        pytest.param("a: !!int ''", "", "not YAML", id="empty number"),
         pytest.param("[" * 5000, "", "not YAML", id="deep"),
         pytest.param(document(current=""), "current-context", "not set", id="no current context"),
         pytest.param(document(current=1), "current-context", "Expected `str`", id="odd context"),
