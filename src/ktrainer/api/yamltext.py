@@ -91,8 +91,6 @@ def _json_value(text: str) -> Any:
 def _number(text: str) -> int | float:
     """A number that may have a fraction. On its way to an API server one that has none is spelled like an integer."""
     number = float(text)
-    if math.isinf(number):
-        raise ValueError("a number is too large")
     whole = int(number)
     return whole if whole == number and whole in _INTEGERS else number
 
@@ -205,18 +203,24 @@ class _Loader(yaml.CSafeLoader):
             raise _Unfit(problem="must be true or false", problem_mark=node.start_mark)
         return value
 
-    def construct_int(self, node: yaml.ScalarNode) -> int:
-        text = self.construct_scalar(node).replace("_", "")
+    def construct_int(self, node: yaml.ScalarNode) -> int | str:
+        given: str = self.construct_scalar(node)
+        text = given.replace("_", "")
         digits = text.lstrip("+-")
         octal = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
         number = int(text, 8 if octal else 0)
-        if number not in _INTEGERS:
-            raise _Unfit(problem="an integer must fit into 64 bits", problem_mark=node.start_mark)
-        return number
+        if number in _INTEGERS:
+            return number
+        if digits.startswith(("0x", "0o", "0b")):
+            # The same as for hashes with an exponent, see `construct_float`.
+            return given
+        raise _Unfit(problem="an integer must fit into 64 bits", problem_mark=node.start_mark)
 
-    def construct_float(self, node: yaml.ScalarNode) -> int | float:
+    def construct_float(self, node: yaml.ScalarNode) -> int | float | str:
+        text: str = self.construct_scalar(node)
         try:
-            return _number(self.construct_scalar(node))
+            # What is too large for a number, such as the hash 1234e567, is text to Go, which writes it without quotes.
+            return text if math.isinf(float(text)) else _number(text)
         except ValueError as error:
             raise _Unfit(problem=str(error), problem_mark=node.start_mark) from error
 
@@ -258,5 +262,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+.012345
 _Loader.add_constructor("tag:yaml.org,2002:bool", _Loader.construct_bool)
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_int)
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_float)
+# Where `<<` is no key, it is a text like any other.
+_Loader.yaml_constructors["tag:yaml.org,2002:merge"] = _Loader.yaml_constructors["tag:yaml.org,2002:str"]
 _Loader.add_constructor("tag:yaml.org,2002:seq", _Loader.construct_list)
 _Loader.add_constructor("tag:yaml.org,2002:map", _Loader.construct_map)

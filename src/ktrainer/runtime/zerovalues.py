@@ -69,6 +69,7 @@ _JOBSET: Final = {
     "FailurePolicy": "maxRestarts restartStrategy",
     "Network": "subdomain",
     "ReplicatedJob": "groupName replicas",
+    "VolumeClaim": "apiVersion kind",
 }
 
 LEFT_OUT: Final = {

@@ -188,3 +188,9 @@ def test_a_jobset_should_be_known_as_well() -> None:
         "s.failurePolicy.rules[0].action",
     ]
     assert value["failurePolicy"] == {"rules": [{"name": "r"}]}
+
+
+def test_the_empty_kind_of_a_volume_claim_should_be_left_out() -> None:
+    claim = {"apiVersion": "", "kind": "", "metadata": {"name": "data"}}
+    value = settled({"volumeClaimPolicies": [{"templates": [claim]}]}, JOBSET_SPEC)
+    assert value == {"volumeClaimPolicies": [{"templates": [{"metadata": {"name": "data"}}]}]}

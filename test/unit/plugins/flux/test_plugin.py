@@ -86,6 +86,13 @@ def test_settings_should_come_from_the_environment_the_users_first() -> None:
     assert "tcp://ib0:%p" in script
 
 
+@pytest.mark.parametrize("setting", [{"value": ""}, {"valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}])
+def test_a_setting_without_a_value_should_leave_the_runtimes(setting: dict[str, Any]) -> None:
+    value = flux(job("node", "trainer", container(env=[{"name": "FLUX_VIEW_IMAGE", "value": "v:1"}])))
+    wanted = trainjob(trainer={"env": [{"name": "FLUX_VIEW_IMAGE", **setting}]})
+    assert enforced(value, wanted).pod_sets[0].init_containers[0].spec["image"] == "v:1"
+
+
 def test_without_a_number_in_the_trainjob_the_runtimes_should_be_taken() -> None:
     assert "-N 3 -n 6" in scripts(flux(nodes=3, numProcPerNode=2), trainjob())["entrypoint.sh"]
 
@@ -141,6 +148,12 @@ def test_other_runtimes_should_be_left_alone() -> None:
         assert info.command is None
         assert run_now(Flux(dependencies()).build(info, wanted)) == []
     assert findings_of(Flux(dependencies()), info_of(), wanted).errors == []
+
+
+def test_the_trainers_job_should_do_whatever_its_name() -> None:
+    aside, trainers = enforced(flux(job("node", None), job("worker"))).pod_sets
+    assert aside.init_containers == []
+    assert trainers.init_container("flux-installer") is not None
 
 
 def test_a_job_named_node_should_do_where_no_job_is_the_trainers() -> None:
