@@ -114,7 +114,8 @@ class Builder:
     ) -> tuple[Plan | None, Exception | None]:
         """Write what is planned; return the plan that counts, and what went wrong."""
         try:
-            if workload is None and trainjob.status != TrainJobStatus():
+            # Who has a snapshot has been worked on, whatever its status says.
+            if workload is None and (trainjob.status != TrainJobStatus() or not makes_snapshot(plan)):
                 await self._check_current(trainjob.metadata)
             try:
                 await self._write_all(trainjob, plan)

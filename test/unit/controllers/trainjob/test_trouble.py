@@ -162,6 +162,23 @@ async def test_an_end_should_not_be_taken_back_by_who_has_not_seen_it(
         assert (cluster.status()["state"], cluster.server.find(JOBSETS, "demo")) == ("Complete", None)
 
 
+async def test_a_jobset_should_not_be_built_again_for_a_trainjob_that_only_seems_to_be_new(
+    virtual_clock: VirtualClock,
+) -> None:
+    async with idle_cluster(virtual_clock) as cluster:
+        cluster.submit()
+        behind = frozen(cluster, "demo")
+        async with controller(cluster.server, virtual_clock):
+            await cluster.wait(1)
+            cluster.report(succeeded=1, end="Completed")
+            await cluster.wait(1)
+        cluster.server.remove(JOBSETS, "demo")
+        cluster.server.shown = {TRAINJOBS: behind}
+        async with controller(cluster.server, virtual_clock):
+            await cluster.wait(30)
+        assert (cluster.status()["state"], cluster.server.find(JOBSETS, "demo")) == ("Complete", None)
+
+
 def frozen(cluster: TrainingCluster, name: str) -> ModelServer:
     """What a watch of TrainJobs shows from now on, if it falls silent."""
     present = cluster.server.find(TRAINJOBS, name)
