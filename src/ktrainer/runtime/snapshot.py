@@ -57,7 +57,8 @@ def build_snapshot(trainjob: TrainJob, text: str) -> Component:
 def content_of(config_map: JsonObject, trainjob: TrainJob) -> str:
     """The text of a TrainJob's own snapshot, as it was written; raises SnapshotInvalid for any other."""
     if not is_controlled(config_map, trainjob.metadata.uid):
-        raise SnapshotInvalid(f"the ConfigMap {config_map['metadata']['name']} belongs to another object")
+        name = config_map["metadata"]["name"]
+        raise SnapshotInvalid(f"the ConfigMap {name} belongs to another object; a new one is written once it is gone")
     text = (config_map.get("data") or {}).get(KEY)
     if text is None:
         raise SnapshotInvalid(f"the ConfigMap {config_map['metadata']['name']} has no key {KEY}")

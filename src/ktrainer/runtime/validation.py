@@ -16,6 +16,7 @@ from ktrainer.kube.jsonvalue import copy_of
 from ktrainer.runtime.blueprint import TEMPLATE, read_blueprint
 from ktrainer.runtime.jobsetfacts import RESOURCES
 from ktrainer.runtime.rules import validate_rules
+from ktrainer.runtime.selector import validate_selector
 from ktrainer.runtime.structure import settle
 
 if TYPE_CHECKING:
@@ -77,7 +78,14 @@ def validate_runtime(kind: str, value: JsonObject) -> Findings:
     warnings = [f"the {kind} is deprecated, and will be removed"] if blueprint.is_deprecated else []
     # As it was given: the blueprint leaves out zeros, such as that of replicas.
     template = orjson.loads(blueprint.spec).get("template") or {}
-    return Findings([*validate_rules(value), *_validate_jobs(template.get("spec") or {})], warnings)
+    errors = [*validate_rules(value), *_validate_jobs(template.get("spec") or {})]
+    errors += _validate_namespaces(blueprint.allowed_namespaces or {})
+    return Findings(errors, warnings)
+
+
+def _validate_namespaces(selector: JsonObject) -> ErrorList:
+    path = Path("spec.allowedNamespaces")
+    return settle(copy_of(selector), "meta.v1.LabelSelector", path) or validate_selector(selector, path)
 
 
 def _validate_jobs(template: JsonObject) -> ErrorList:

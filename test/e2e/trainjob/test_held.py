@@ -147,7 +147,7 @@ def test_a_change_should_be_told_to_wait_while_pods_stop(workplace: Workplace) -
     workplace.change(podTemplateOverrides=overridden(nodeSelector={"test/zone": "west"}))
     waiting = workplace.until_reason("ResourcesReady", "False ApplyFailed")
     assert message_of(waiting, "ResourcesReady") == (
-        "until the last pod of the JobSet has stopped, changes wait of "
+        "these changes wait until the last pod of the JobSet has stopped: "
         "spec.replicatedJobs[node].template.spec.template.spec.nodeSelector"
     )
     assert workplace.events("TrainJobResourcesCreationFailed") == []

@@ -56,7 +56,7 @@ def test_a_snapshot_of_another_owner_should_be_refused() -> None:
     for owners in ([], [{"uid": "other", "controller": True}], [{"uid": UID, "controller": False}]):
         there = config_map()
         there["metadata"]["ownerReferences"] = owners
-        with pytest.raises(SnapshotInvalid, match=r"^invalid runtime snapshot: .* belongs to another object"):
+        with pytest.raises(SnapshotInvalid, match=r"^invalid runtime snapshot: .* another object; .* once it is gone"):
             content_of(there, trainjob())
 
 

@@ -88,3 +88,9 @@ def test_a_deprecated_runtime_should_be_warned_of() -> None:
     value["metadata"]["labels"] = {SUPPORT: DEPRECATED}
     findings = validate_runtime("ClusterTrainingRuntime", value)
     assert (findings.errors, len(findings.warnings)) == ([], 1)
+
+
+@pytest.mark.parametrize("selector", [{"matchLabels": "a"}, {"matchLabels": {"a": 1}}, {"matchExpressions": [1]}])
+def test_a_selector_of_another_form_should_be_refused(selector: dict[str, Any]) -> None:
+    (error,) = validate_runtime("ClusterTrainingRuntime", runtime(allowedNamespaces=selector)).errors
+    assert error.path.text.startswith("spec.allowedNamespaces.match")

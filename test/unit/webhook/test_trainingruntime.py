@@ -41,6 +41,13 @@ async def test_a_new_runtime_that_plugins_cannot_use_should_be_refused(
     assert all(text in response["status"]["message"] for text in texts)
 
 
+async def test_a_selector_that_lets_in_whom_it_was_to_keep_out_should_be_refused() -> None:
+    selector = {"matchExpressions": [{"key": "team", "operator": "NotIn"}]}
+    response = await Webhook().judge(runtime(allowedNamespaces=selector), resource=CLUSTER_TRAINING_RUNTIMES)
+    place = "spec.allowedNamespaces.matchExpressions[0].values"
+    assert response["status"]["message"] == f"{place}: Required value: the operator NotIn needs some"
+
+
 @BOTH
 async def test_a_good_runtime_should_be_allowed_without_a_word(resource: Resource) -> None:
     webhook = Webhook()

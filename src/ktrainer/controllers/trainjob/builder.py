@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ktrainer.api.resources import CONFIG_MAPS, JOBSETS
+from ktrainer.api.resources import CONFIG_MAPS, JOBSETS, TRAINJOBS
 from ktrainer.api.trainingruntime import RunPolicy
 from ktrainer.api.trainjobstatus import TrainJobStatus
 from ktrainer.client.errors import TransportError
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from ktrainer.controllers.trainjob.writer import Writer
     from ktrainer.framework.reader import Reader
     from ktrainer.framework.workload import WorkloadStatus
+    from ktrainer.kube.meta import ObjectMeta
     from ktrainer.runtime.plan import Plan
     from ktrainer.runtime.runtime import Runtime
 
-ACCESS: Final = (Access(JOBSETS, ("get",)),)
+ACCESS: Final = (Access(JOBSETS, ("get",)), Access(TRAINJOBS, ("get",)))
 
 _PASSING: Final = (RetryableError, CacheError, NotLeading)
 """Errors that say nothing about the TrainJob: it just was not the time."""
@@ -108,9 +109,14 @@ class Builder:
             return error
         return None
 
-    async def build(self, runtime: Runtime, trainjob: TrainJob, plan: Plan) -> tuple[Plan | None, Exception | None]:
+    async def build(
+        self, runtime: Runtime, trainjob: TrainJob, plan: Plan, workload: WorkloadStatus | None
+    ) -> tuple[Plan | None, Exception | None]:
         """Write what is planned; return the plan that counts, and what went wrong."""
         try:
+            # Who has a snapshot has been worked on, whatever its status says.
+            if workload is None and (trainjob.status != TrainJobStatus() or not makes_snapshot(plan)):
+                await self._check_current(trainjob.metadata)
             try:
                 await self._write_all(trainjob, plan)
             except SnapshotAppeared:
@@ -121,6 +127,12 @@ class Builder:
         except Exception as error:  # as above
             return plan, error
         return plan, None
+
+    async def _check_current(self, meta: ObjectMeta) -> None:
+        """Raise Stale where the TrainJob is not as the cache shows it: the JobSet that is missing may have ended."""
+        present = await self._reader.fetch(TRAINJOBS, meta.namespace, meta.name, live=True)
+        if present is None or present["metadata"].get("resourceVersion") != meta.resource_version:
+            raise Stale("the cache of trainjobs does not show the TrainJob as it is")
 
     async def _write_all(self, trainjob: TrainJob, plan: Plan) -> None:
         settled = is_settled(restored(trainjob.status), trainjob.metadata.generation)

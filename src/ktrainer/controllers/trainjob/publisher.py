@@ -79,7 +79,7 @@ class Publisher:
     ) -> float | None:
         """Write what changed, or say in how many seconds it will be time to; none where nothing is left to write.
 
-        Raises Stale where the TrainJob is another than the cache shows, and what the client raises.
+        Raises Stale where the TrainJob is not as the cache shows it, and what the client raises.
         """
         before, after = ours_of(old), ours_of(new if self._in_full else abridged(new))
         if before == after:
@@ -90,13 +90,15 @@ class Publisher:
             return remaining
         self._forget_waiting(meta.key)
         identity = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid}
-        body = {"apiVersion": TRAINJOBS.api_version, "kind": TRAINJOBS.kind, "metadata": identity, "status": after}
+        # What is left out is removed: that must not be an end that no cache of ours shows yet.
+        metadata = {**identity, "resourceVersion": meta.resource_version}
+        body = {"apiVersion": TRAINJOBS.api_version, "kind": TRAINJOBS.kind, "metadata": metadata, "status": after}
         try:
             answer = await self._client.apply(
                 TRAINJOBS, meta.key, orjson.dumps(body), field_manager=FIELD_MANAGER, subresource="status"
             )
         except (Conflict, NotFound) as error:
-            raise Stale(f"the TrainJob is gone, or another one of the same name: {error}") from error
+            raise Stale(f"the TrainJob has changed, or is gone: {error}") from error
         version = msgspec.json.decode(answer, type=_Answer).metadata.resource_version
         self._written.record(meta.key, meta.uid, TRAINJOBS, version)
         self._metrics.status_written(meta, old, new)

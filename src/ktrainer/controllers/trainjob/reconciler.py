@@ -119,7 +119,7 @@ class TrainJobReconciler:
         if end is not None:
             return await self._end(trainjob, survey, end)
         if plan is not None:
-            plan, trouble = await self._parts.builder.build(runtime, trainjob, plan)
+            plan, trouble = await self._parts.builder.build(runtime, trainjob, plan, workload)
         else:
             trouble = await self._parts.builder.hold(trainjob) or trouble
         if isinstance(trouble, ApiError) and trouble.namespace_terminating:

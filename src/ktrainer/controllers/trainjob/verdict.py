@@ -36,7 +36,10 @@ class ForeignObject(WriteRefused):
     """Somebody else has an object of the name that we need."""
 
     def __init__(self, resource: Resource, name: str) -> None:
-        super().__init__(f"the {resource.kind} {name} exists already, and this TrainJob does not control it")
+        super().__init__(
+            f"the {resource.kind} {name} exists already, and this TrainJob does not control it; "
+            "another one is made once it is gone"
+        )
 
 
 class ObjectTooLarge(WriteRefused):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ktrainer.framework.info import Info
     from ktrainer.kube.jsonvalue import JsonObject
 
-WAITS: Final = "until the last pod of the JobSet has stopped, changes wait of"
+WAITS: Final = "these changes wait until the last pod of the JobSet has stopped:"
 """How we begin to tell of changes that wait."""
 
 

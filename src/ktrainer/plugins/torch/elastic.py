@@ -40,6 +40,14 @@ def validate_nodes(trainjob: TrainJob, bounds: NodeBounds) -> ErrorList:
     return [fields.invalid(Path("spec.trainer.numNodes"), wanted, detail)]
 
 
+def warn_of_nodes(policy: ElasticPolicy, trainjob: TrainJob, bounds: NodeBounds) -> list[str]:
+    """Warn of a number of nodes that is left out: autoscalers are told of no target then, but of an error."""
+    if not policy.metrics or trainer_of(trainjob).num_nodes is not None:
+        return []
+    detail = "the runtime's autoscaler changes only a number that is given; start with one, such as"
+    return [f"spec.trainer.numNodes: {detail} {bounds.least}"]
+
+
 def rendezvous_env(policy: ElasticPolicy, trainjob: TrainJob, master: str) -> list[JsonObject]:
     """The variables by which nodes that come and go find each other; ranks are dealt out when they meet."""
     variables = [

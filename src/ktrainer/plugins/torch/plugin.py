@@ -48,8 +48,11 @@ class Torch(CustomValidationPlugin, EnforceMLPolicyPlugin, ComponentBuilderPlugi
         errors += refuse_reserved(new, names.RESERVED if bounds is None else names.RESERVED_ELASTIC)
         if tune.is_tune(new.spec.trainer):
             errors += tune.validate_tune(info, new, wanted_processes_of(policy, new))
+        if bounds is None or policy.elastic_policy is None:
+            return Findings(errors)
         # An elastic job that has begun keeps within its bounds by itself.
-        return Findings(errors, passable=elastic.validate_nodes(new, bounds) if bounds else [])
+        misfits = elastic.validate_nodes(new, bounds)
+        return Findings(errors, elastic.warn_of_nodes(policy.elastic_policy, new, bounds), passable=misfits)
 
     def enforce_ml_policy(self, info: Info, trainjob: TrainJob) -> None:
         """Set the variables, and TorchTune's command; open the port."""

@@ -145,7 +145,7 @@ async def test_a_jobset_of_somebody_else_should_not_be_written_over(virtual_cloc
         cluster.submit()
         await cluster.wait()
         assert cluster.conditions()["ResourcesReady"] == "False ApplyRefused"
-        assert "does not control it" in notes(cluster)[0]
+        assert notes(cluster)[0].endswith("does not control it; another one is made once it is gone")
         assert "apply jobsets" not in cluster.server.take()
         cluster.server.remove(JOBSETS, "demo")
         await cluster.wait(61)

@@ -1,12 +1,15 @@
 """What holds while something is wrong with a TrainJob, or with what we know of it."""
 
 import itertools
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from ktrainer.api.resources import CLUSTER_TRAINING_RUNTIMES, CONFIG_MAPS, JOBSETS, TRAINJOBS
 from ktrainer.kube.errors import ApiError
+from ktrainer.kube.identity import ObjectKey
+from ktrainer.kube.jsonvalue import copy_of
 from ktrainer.machinery.cache.informer import Informer
 from support.apiserver import Call
 from support.modelevents import api_error
@@ -136,6 +139,53 @@ async def test_a_jobset_should_not_count_as_deleted_by_the_word_of_a_cache_alone
         async with controller(cluster.server, virtual_clock):
             await cluster.wait(5)
             assert (cluster.status()["state"], cluster.server.take()) == ("Pending", [])
+
+
+@pytest.mark.parametrize("template", [{}, {"ttlSecondsAfterFinished": 5}], ids=["stays", "deletes itself"])
+async def test_an_end_should_not_be_taken_back_by_who_has_not_seen_it(
+    virtual_clock: VirtualClock, template: dict[str, Any]
+) -> None:
+    async with idle_cluster(virtual_clock, runtime(template=template)) as cluster:
+        cluster.submit()
+        async with controller(cluster.server, virtual_clock):
+            await cluster.wait(1)
+            cluster.report(active=1, ready=1)
+            await cluster.wait(2)
+            behind = frozen(cluster, "demo")
+            cluster.report(succeeded=1, end="Completed")
+            await cluster.wait(2)
+        cluster.server.remove(JOBSETS, "demo")
+        cluster.server.take()
+        cluster.server.shown = {TRAINJOBS: behind}
+        async with controller(cluster.server, virtual_clock):
+            await cluster.wait(30)
+        assert (cluster.status()["state"], cluster.server.find(JOBSETS, "demo")) == ("Complete", None)
+
+
+async def test_a_jobset_should_not_be_built_again_for_a_trainjob_that_only_seems_to_be_new(
+    virtual_clock: VirtualClock,
+) -> None:
+    async with idle_cluster(virtual_clock) as cluster:
+        cluster.submit()
+        behind = frozen(cluster, "demo")
+        async with controller(cluster.server, virtual_clock):
+            await cluster.wait(1)
+            cluster.report(succeeded=1, end="Completed")
+            await cluster.wait(1)
+        cluster.server.remove(JOBSETS, "demo")
+        cluster.server.shown = {TRAINJOBS: behind}
+        async with controller(cluster.server, virtual_clock):
+            await cluster.wait(30)
+        assert (cluster.status()["state"], cluster.server.find(JOBSETS, "demo")) == ("Complete", None)
+
+
+def frozen(cluster: TrainingCluster, name: str) -> ModelServer:
+    """What a watch of TrainJobs shows from now on, if it falls silent."""
+    present = cluster.server.find(TRAINJOBS, name)
+    assert present is not None
+    behind = ModelServer(TRAINJOBS, revision=int(present["metadata"]["resourceVersion"]) - 1)
+    behind.write(ObjectKey("team-a", name), copy_of(present))
+    return behind
 
 
 async def test_no_jobset_should_be_built_while_it_is_not_known_how_those_ended_that_are_gone(

@@ -126,7 +126,7 @@ def test_changes_should_wait_until_the_last_pod_has_stopped() -> None:
         assert component.body["spec"]["suspend"] is suspend
 
 
-WAITING = "until the last pod of the JobSet has stopped, changes wait of spec."
+WAITING = "these changes wait until the last pod of the JobSet has stopped: spec."
 NODE_SELECTOR = "replicatedJobs[node].template.spec.template.spec.nodeSelector"
 
 

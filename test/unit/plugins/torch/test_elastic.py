@@ -5,6 +5,7 @@ import pytest
 from ktrainer.api.trainjob import TrainJob
 from ktrainer.app.documents import run_now
 from ktrainer.framework.info import Info
+from ktrainer.machinery.admission.review import MAX_WARNING_CHARS
 from ktrainer.plugins.torch.plugin import Torch
 from support.training import UID, dependencies, env_of, errors_of, findings_of, info_of, runtime, trainjob
 from support.validity import assert_valid
@@ -64,6 +65,20 @@ def test_metrics_should_make_an_autoscaler_of_the_trainjob() -> None:
         "metrics": [METRIC],
     }
     assert_valid(body)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "metrics", "warned"), [(None, [METRIC], True), (3, [METRIC], False), (None, [], False)]
+)
+def test_an_autoscaler_without_a_number_to_change_should_be_warned_of(
+    nodes: int | None, metrics: list[Any], warned: bool
+) -> None:
+    new = trainjob(trainer={"numNodes": nodes} if nodes else {})
+    warnings = findings_of(Torch(dependencies()), info_of(elastic(metrics=metrics), new), new).warnings
+    expected = (
+        "spec.trainer.numNodes: the runtime's autoscaler changes only a number that is given; start with one, such as 2"
+    )
+    assert (warnings, len(expected) <= MAX_WARNING_CHARS) == ([expected] * warned, True)
 
 
 def test_without_metrics_there_should_be_no_autoscaler() -> None:
