@@ -222,7 +222,7 @@ async def test_a_change_should_be_told_to_wait_while_pods_stop_and_be_made_altho
             await cluster.wait(1)
             assert cluster.conditions()["ResourcesReady"] == "False ApplyFailed"
             (ready,) = [each for each in cluster.status()["conditions"] if each["type"] == "ResourcesReady"]
-            assert ready["message"].startswith("until the last pod of the JobSet has stopped, changes wait")
+            assert ready["message"].startswith("these changes wait until the last pod of the JobSet has stopped")
             cluster.server.take()
             await cluster.wait(90)
             assert cluster.server.take() == []
