@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import orjson
 
 from ktrainer.api.resources import TRAINJOBS
@@ -22,6 +21,7 @@ from ktrainer.controllers.trainjob.conditions import end_of
 from ktrainer.controllers.trainjob.status import ours_of
 from ktrainer.kube.access import Access
 from ktrainer.kube.errors import Conflict, NotFound
+from ktrainer.machinery.cache.answer import version_in
 from ktrainer.machinery.control.reconcile import Stale
 
 if TYPE_CHECKING:
@@ -47,14 +47,6 @@ CROWD_SECONDS: Final = 0.01
 """How long a change waits for each of those that wait: half of what the default rate limit makes of it."""
 LONGEST_SECONDS: Final = 2.0
 """How long a change waits, however many there are."""
-
-
-class _Answer(msgspec.Struct, gc=False):
-    metadata: _Version
-
-
-class _Version(msgspec.Struct, rename="camel", gc=False):
-    resource_version: str = ""
 
 
 class Publisher:
@@ -99,8 +91,7 @@ class Publisher:
             )
         except (Conflict, NotFound) as error:
             raise Stale(f"the TrainJob has changed, or is gone: {error}") from error
-        version = msgspec.json.decode(answer, type=_Answer).metadata.resource_version
-        self._written.record(meta.key, meta.uid, TRAINJOBS, version)
+        self._written.record(meta.key, meta.uid, TRAINJOBS, version_in(answer))
         self._metrics.status_written(meta, old, new)
         return None
 
