@@ -89,11 +89,11 @@ async def test_T26_damage_should_be_repaired_while_the_former_pair_is_served(
                         await eventually(lambda: are_serving(admin, hooks), 60, "all serve what is stored")
                     # Where the API server itself has been told to trust others, calls fail whatever we present. What
                     # it trusted before then tells whether we present the right thing.
-                    await asyncio.to_thread(calls.follow, damage is not overwrite_bundle)
+                    await asyncio.to_thread(calls.follow, admin, hooks, damage is not overwrite_bundle)
                     await asyncio.to_thread(damage, admin, hooks)
                     seconds = await eventually(lambda: is_sound(admin, hooks), 30, f"repaired: {what}")
                     slowest[what] = max(slowest.get(what, 0.0), seconds)
-                    await asyncio.to_thread(calls.follow, True)
+                    await asyncio.to_thread(calls.follow, admin, hooks, True)
             await eventually(lambda: are_serving(admin, hooks), 60, "all serve what is stored")
     for what, seconds in slowest.items():
         figures.at_most(f"repaired: {what}", seconds, 10, "s")

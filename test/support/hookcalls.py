@@ -55,20 +55,24 @@ class Calls:
     presented: set[bytes] = field(default_factory=set)
     """The certificates that were seen (DER)."""
     _follows: bool = True
+    _bundles: list[str] = field(default_factory=list)
     _looking: threading.Lock = field(default_factory=threading.Lock)
 
-    def follow(self, is_wanted: bool) -> None:
-        """Say whether to look at what the API server trusts; while nobody does, what was seen last counts.
+    def follow(self, api: Api, hooks: HookReplicas, is_wanted: bool) -> None:
+        """Look at what the API server trusts, and say whether to look again: else what is seen now counts from now on.
 
         No look is under way any more when this returns.
         """
         with self._looking:
+            self._bundles = hooks.bundles(api)
             self._follows = is_wanted
 
     def look(self, api: Api, hooks: HookReplicas) -> list[str]:
-        """What the API server trusts for each replica; nothing while that is not to be followed."""
+        """What the API server trusts for each replica, or did when that was to be followed."""
         with self._looking:
-            return hooks.bundles(api) if self._follows else []
+            if self._follows:
+                self._bundles = hooks.bundles(api)
+            return self._bundles
 
 
 @asynccontextmanager
@@ -83,7 +87,7 @@ async def calling(kubeconfig: Path, hooks: HookReplicas, per_second: float) -> A
             for number in itertools.count():
                 began = time.monotonic()
                 if began - looked_at >= _BUNDLE_SECONDS:
-                    bundles, looked_at = calls.look(api, hooks) or bundles, began
+                    bundles, looked_at = calls.look(api, hooks), began
                 index = number % len(hooks.ports)
                 try:
                     calls.presented.add(call(hooks.ports[index], bundles[index]))
