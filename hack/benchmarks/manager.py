@@ -15,6 +15,7 @@ from benchmarks.figure import Figure
 from benchmarks.progress import counted, say
 from benchmarks.writing import connected, for_each
 from deployment.overlay import CONFIG
+from ktrainer.api.configuration import ClientConnection
 from ktrainer.api.resources import SECRETS
 
 if TYPE_CHECKING:
@@ -42,10 +43,17 @@ def measure() -> list[Figure]:
         say("the same writes by a bare client")
         bare = asyncio.run(storm.bare_seconds(kubeconfig, STORM, "storm-0"))
         say(f"storm {seconds:.1f} s with {cpu:.1f} s of the manager's CPU time, bare client {bare:.1f} s")
+        say(f"the default limits allow no less than {_least_seconds(STORM):.1f} s")
         return [
             Figure(f"storm of {STORM} TrainJobs, as a multiple of the bare writes", seconds / bare, "times", 2.5),
             *_measure_crowd(deployment, kubeconfig),
         ]
+
+
+def _least_seconds(count: int) -> float:
+    """How long one write of each kind for each TrainJob takes whoever keeps to the default limits."""
+    limits = ClientConnection()
+    return (count - limits.burst) / limits.qps
 
 
 def _measure_crowd(deployment: Deployment, kubeconfig: Path) -> list[Figure]:
