@@ -79,13 +79,8 @@ def validate_runtime(kind: str, value: JsonObject) -> Findings:
     # As it was given: the blueprint leaves out zeros, such as that of replicas.
     template = orjson.loads(blueprint.spec).get("template") or {}
     errors = [*validate_rules(value), *_validate_jobs(template.get("spec") or {})]
-    errors += _validate_namespaces(blueprint.allowed_namespaces or {})
+    errors += validate_selector(blueprint.allowed_namespaces or {}, Path("spec.allowedNamespaces"))
     return Findings(errors, warnings)
-
-
-def _validate_namespaces(selector: JsonObject) -> ErrorList:
-    path = Path("spec.allowedNamespaces")
-    return settle(copy_of(selector), "meta.v1.LabelSelector", path) or validate_selector(selector, path)
 
 
 def _validate_jobs(template: JsonObject) -> ErrorList:
